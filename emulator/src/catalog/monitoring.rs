@@ -1,0 +1,101 @@
+//! Dynamic management views: queue monitors, activated tasks, sessions (spec 5.1, 5.4, 8). They need VIEW SERVER STATE.
+
+use super::{View, ViewColumn, bit, datetime, name, optional, required};
+use crate::engine::{DatabaseId, Op, Permission, Securable, Tx};
+use crate::value::{Length, SqlType, Value};
+
+pub(super) const VIEWS: &[View] = &[
+    View { schema: "sys", name: "dm_broker_queue_monitors", columns: QUEUE_MONITORS, rows: queue_monitors },
+    View {
+        schema: "sys",
+        name: "dm_broker_activated_tasks",
+        columns: ACTIVATED_TASKS,
+        rows: activated_tasks,
+    },
+    View { schema: "sys", name: "dm_exec_sessions", columns: SESSIONS, rows: exec_sessions },
+];
+
+const QUEUE_MONITORS: &[ViewColumn] = &[
+    optional("database_id", SqlType::Int),
+    optional("queue_id", SqlType::Int),
+    optional("state", SqlType::nvarchar(32)),
+    optional("last_empty_rowset_time", SqlType::DateTime),
+    optional("last_activated_time", SqlType::DateTime),
+    optional("tasks_waiting", SqlType::Int),
+];
+
+/// Monitors of all databases, as the real view has them.
+fn queue_monitors(tx: &Tx<'_>, _database: DatabaseId) -> Op<Vec<Vec<Value>>> {
+    require_server_state(tx)?;
+    Ok(tx
+        .monitors()
+        .into_iter()
+        .map(|it| {
+            vec![
+                it.queue.database.0.into(),
+                it.queue.object.0.into(),
+                name(it.state.name()),
+                it.last_empty_rowset_time.map_or(Value::Null, datetime),
+                it.last_activated_time.map_or(Value::Null, datetime),
+                i32::try_from(it.tasks_waiting).unwrap_or(i32::MAX).into(),
+            ]
+        })
+        .collect())
+}
+
+const ACTIVATED_TASKS: &[ViewColumn] = &[
+    optional("spid", SqlType::Int),
+    optional("database_id", SqlType::SmallInt),
+    optional("queue_id", SqlType::Int),
+    optional("procedure_name", SqlType::nvarchar(650)),
+    optional("execute_as", SqlType::Int),
+];
+
+/// No row: queues cannot name an activation procedure before there are procedures (9614).
+fn activated_tasks(tx: &Tx<'_>, _database: DatabaseId) -> Op<Vec<Vec<Value>>> {
+    require_server_state(tx)?;
+    Ok(Vec::new())
+}
+
+const SESSIONS: &[ViewColumn] = &[
+    required("session_id", SqlType::SmallInt),
+    required("login_time", SqlType::DateTime),
+    optional("host_name", SqlType::nvarchar(128)),
+    optional("program_name", SqlType::nvarchar(128)),
+    required("security_id", SqlType::VarBinary(Length::Limited(85))),
+    required("login_name", SqlType::nvarchar(128)),
+    required("status", SqlType::nvarchar(30)),
+    required("is_user_process", SqlType::Bit),
+    required("original_login_name", SqlType::nvarchar(128)),
+    required("database_id", SqlType::SmallInt),
+    required("open_transaction_count", SqlType::Int),
+];
+
+/// The caller's own session shows to everybody, others with VIEW SERVER STATE only, as in the real view.
+fn exec_sessions(tx: &Tx<'_>, _database: DatabaseId) -> Op<Vec<Vec<Value>>> {
+    let sees_all = tx.has_permission(Permission::ViewServerState, Securable::Server);
+    let visible = tx.sessions().filter(|(id, ..)| sees_all || *id == tx.call().session);
+    Ok(visible
+        .map(|(id, it, trancount)| {
+            let login = tx.state().logins.get(it.login);
+            let login_name = login.map_or(Value::Null, |login| name(&login.name));
+            vec![
+                Value::SmallInt(it.spid),
+                datetime(it.login_time),
+                name(&it.host),
+                name(&it.application),
+                login.map_or(Value::Null, |login| Value::Binary(login.sid.to_vec().into())),
+                login_name.clone(),
+                name(if id == tx.call().session { "running" } else { "sleeping" }),
+                bit(true),
+                login_name,
+                Value::SmallInt(i16::try_from(it.database.0).unwrap_or(i16::MAX)),
+                trancount.into(),
+            ]
+        })
+        .collect())
+}
+
+fn require_server_state(tx: &Tx<'_>) -> Op<()> {
+    Ok(tx.require(Permission::ViewServerState, Securable::Server)?)
+}

@@ -1,0 +1,27 @@
+-- Removes what 02, 03 and 05 made, in the order the server enforces: notification, services, queues, contract, types.
+--
+-- Messages and conversations of these services go with them. Running it again does nothing.
+IF EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueActivation')
+    DROP EVENT NOTIFICATION [DigestQueueActivation] ON QUEUE [dbo].[DigestQueue];
+GO
+IF EXISTS (SELECT 1 FROM sys.services WHERE name = N'//ssbroker/Notifications') DROP SERVICE [//ssbroker/Notifications];
+IF EXISTS (SELECT 1 FROM sys.services WHERE name = N'//ssbroker/digest/Client') DROP SERVICE [//ssbroker/digest/Client];
+IF EXISTS (SELECT 1 FROM sys.services WHERE name = N'//ssbroker/digest/Service') DROP SERVICE [//ssbroker/digest/Service];
+GO
+IF EXISTS (SELECT 1 FROM sys.service_queues WHERE name = N'NotificationQueue') DROP QUEUE [dbo].[NotificationQueue];
+IF EXISTS (SELECT 1 FROM sys.service_queues WHERE name = N'DigestReplyQueue') DROP QUEUE [dbo].[DigestReplyQueue];
+IF EXISTS (SELECT 1 FROM sys.service_queues WHERE name = N'DigestQueue') DROP QUEUE [dbo].[DigestQueue];
+GO
+IF EXISTS (SELECT 1 FROM sys.service_contracts WHERE name = N'//ssbroker/digest/Contract')
+    DROP CONTRACT [//ssbroker/digest/Contract];
+GO
+IF EXISTS (SELECT 1 FROM sys.service_message_types WHERE name = N'//ssbroker/digest/Request')
+    DROP MESSAGE TYPE [//ssbroker/digest/Request];
+IF EXISTS (SELECT 1 FROM sys.service_message_types WHERE name = N'//ssbroker/digest/Reply')
+    DROP MESSAGE TYPE [//ssbroker/digest/Reply];
+IF EXISTS (SELECT 1 FROM sys.service_message_types WHERE name = N'//ssbroker/EndOfStream')
+    DROP MESSAGE TYPE [//ssbroker/EndOfStream];
+GO
+IF OBJECT_ID(N'ssbroker.attempts', N'U') IS NOT NULL DROP TABLE [ssbroker].[attempts];
+IF OBJECT_ID(N'ssbroker.dead_letters', N'U') IS NOT NULL DROP TABLE [ssbroker].[dead_letters];
+GO

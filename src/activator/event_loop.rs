@@ -1,0 +1,197 @@
+//! The daemon's one loop: takes an event, asks the [`Supervisor`], does what it says in that order, and journals.
+//!
+//! This is the only task that changes anything. It waits for the disk and for nothing else: starts, exits and servers
+//! are waited for by tasks of their own, whose reports are events again. So the order of the journal is that of the
+//! decisions, and a log of events explains any run.
+
+use crate::activator::children::Children;
+use crate::activator::config::Config;
+use crate::activator::inbox::{Inbox, Input, Receipt};
+use crate::activator::journal::{Entry, Replay};
+use crate::activator::launcher::{Launcher, StartError, Started};
+use crate::activator::ledger::Ledger;
+use crate::activator::log_lines;
+use crate::activator::platform::Ending;
+use crate::activator::recovery::{self, Recovered, Survivor, System};
+use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Who is shown every record, besides the log.
+pub(super) type Observer = Box<dyn Fn(&Record) + Send + Sync>;
+
+/// Everything the loop works with.
+pub(super) struct EventLoop {
+    pub(super) config: Arc<Config>,
+    pub(super) supervisor: Supervisor,
+    pub(super) ledger: Ledger,
+    pub(super) launcher: Launcher,
+    pub(super) children: Children,
+    pub(super) inbox: Inbox,
+    pub(super) observer: Observer,
+    /// Tells the listeners that no more notifications are wanted.
+    pub(super) stop_listening: CancellationToken,
+    /// Reports that are there without waiting; handed in before anything else.
+    pub(super) due: VecDeque<Input>,
+    pub(super) is_stopped: bool,
+}
+
+impl EventLoop {
+    /// Takes up what an earlier daemon left. To be called once, before the first event.
+    pub(super) async fn recover(&mut self, replay: Replay) {
+        for damaged in &replay.damaged {
+            let (line, reason) = (damaged.line, &damaged.reason);
+            tracing::error!(
+                target: "activator",
+                "line {line} of the journal is damaged and passed over ({reason}); the old file is kept as journal.damaged"
+            );
+        }
+        let Recovered { entries, adopted, remembered } = recovery::settle(replay, &System);
+        for entry in entries {
+            log_lines::write_recovered(&entry);
+            self.ledger.note(entry).await;
+        }
+        for survivor in adopted {
+            self.adopt(survivor).await;
+        }
+        for kept in remembered {
+            let services = &self.config.notifications;
+            match services.iter().position(|service| service.name == kept.service) {
+                Some(listener) => {
+                    let event = Event::Remembered { app: kept.app, listener, target: kept.target };
+                    self.take_in(event.into()).await;
+                }
+                // It stays in the journal, so that it is acted on when the service is back in the configuration.
+                None => tracing::error!(
+                    target: "activator", app = kept.app,
+                    "a notification for {} waits for notification service {}, which is not configured any more",
+                    kept.target, kept.service
+                ),
+            }
+        }
+    }
+
+    /// Runs until the stop is through. Each message of `shutdown` is a request to stop; a second one kills.
+    pub(super) async fn run(mut self, mut shutdown: mpsc::Receiver<()>) {
+        while !self.is_stopped {
+            let input = match self.due.pop_front() {
+                Some(input) => input,
+                None => self.next(&mut shutdown).await,
+            };
+            self.take_in(input).await;
+        }
+    }
+
+    async fn next(&mut self, shutdown: &mut mpsc::Receiver<()>) -> Input {
+        let wake_at = self.supervisor.wake_at();
+        let until = wake_at.unwrap_or_else(Instant::now);
+        tokio::select! {
+            biased;
+            Some(()) = shutdown.recv() => {
+                // What is not received any more stays on its queue, for another activator or the next start.
+                self.stop_listening.cancel();
+                Event::ShutdownRequested.into()
+            }
+            () = tokio::time::sleep_until(until.into()), if wake_at.is_some() => Event::Tick.into(),
+            input = self.inbox.next() => input,
+        }
+    }
+
+    async fn take_in(&mut self, Input { event, receipt }: Input) {
+        self.journal_report(&event).await;
+        let mut all_kept = true;
+        for action in self.supervisor.handle(event, Instant::now()) {
+            all_kept &= self.carry_out(action, &receipt).await;
+        }
+        if all_kept {
+            receipt.give();
+        }
+    }
+
+    /// What has become of a launch is journalled before anything follows from it.
+    async fn journal_report(&mut self, event: &Event) {
+        match event {
+            Event::Exited { launch, outcome } => {
+                self.children.forget(*launch);
+                self.ledger.note(Entry::Ended { launch: *launch, outcome: *outcome }).await;
+            }
+            Event::LaunchFailed { launch, reason } => {
+                self.children.forget(*launch);
+                self.ledger.note(Entry::Failed { launch: *launch, reason: reason.clone() }).await;
+            }
+            _ => {}
+        }
+    }
+
+    /// Answers false if a notification is lost unless its sender keeps it.
+    async fn carry_out(&mut self, action: Action, receipt: &Receipt) -> bool {
+        match action {
+            Action::Launch(order) => self.launch(order, receipt.clone()).await,
+            Action::Remember { app, listener, target } => {
+                let service = self.service(listener);
+                return self.keep(Entry::Kept { app, service, target }).await;
+            }
+            Action::Terminate { launch, .. } => self.children.end(launch, Ending::Terminate),
+            Action::Kill { launch, .. } => self.children.end(launch, Ending::Kill),
+            Action::Log(record) => self.log(&record),
+            Action::Stop => self.is_stopped = true,
+        }
+        true
+    }
+
+    async fn keep(&mut self, entry: Entry) -> bool {
+        let outcome = self.ledger.append(entry).await;
+        if let Err(error) = &outcome {
+            let reason = log_lines::chain(error);
+            tracing::error!(target: "activator", "a notification cannot be kept, so it is not consumed: {reason}");
+        }
+        outcome.is_ok()
+    }
+
+    async fn launch(&mut self, order: LaunchOrder, receipt: Receipt) {
+        match self.start(&order).await {
+            Ok(started) => self.children.watch(&order.app.name, started, receipt),
+            Err(reason) => {
+                let event = Event::LaunchFailed { launch: order.launch, reason };
+                self.due.push_back(Input { event, receipt });
+            }
+        }
+    }
+
+    /// First the intent, then the process, then its identity: whenever the daemon dies, its successor finds the process.
+    async fn start(&mut self, order: &LaunchOrder) -> Result<Started, String> {
+        let intent = Entry::Intent {
+            launch: order.launch,
+            app: order.app.name.clone(),
+            service: self.service(order.listener),
+            target: order.target.clone(),
+        };
+        self.ledger.append(intent).await.map_err(|error| log_lines::chain(&error))?;
+        let started = self.launcher.start(order).map_err(|error: StartError| log_lines::chain(&error))?;
+        // Without this line a successor still finds the process, by its launch id.
+        self.ledger.note(Entry::Started { launch: order.launch, process: started.process().clone() }).await;
+        Ok(started)
+    }
+
+    async fn adopt(&mut self, Survivor { launch, app, process }: Survivor) {
+        let pid = process.pid;
+        // That of an application which is configured no more is left alone, and told of once.
+        if self.config.applications.iter().any(|configured| configured.name == app) {
+            self.children.adopt(&app, launch, process);
+        }
+        self.take_in(Event::Adopted { launch, app, pid }.into()).await;
+    }
+
+    fn log(&self, record: &Record) {
+        log_lines::write(record);
+        (self.observer)(record);
+    }
+
+    fn service(&self, listener: usize) -> String {
+        let service = self.config.notifications.get(listener);
+        service.map(|service| service.name.clone()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,225 @@
+//! Starts one process: its command line, its environment, its files, and the word from the trampoline that it runs.
+//!
+//! The handler's environment is the daemon's own, plus the application's variables, plus those that tell it what it was
+//! launched for. A secret that the daemon was given in its environment is inherited like everything else there; one that
+//! handlers must not see belongs in a file (`${file:PATH}`). Decides nothing and writes no journal.
+
+use crate::activator::config::{Config, ConnectionString};
+use crate::activator::journal::Process;
+use crate::activator::launch::{LaunchId, Outcome};
+use crate::activator::output::Runs;
+use crate::activator::platform::{self, Ending};
+use crate::activator::supervisor::LaunchOrder;
+use crate::activator::trampoline::{self, Handover};
+use crate::client::BrokerOptions;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+
+/// How long a start may take, from the trampoline to the handler's first instruction: a folder on a dead network drive
+/// must not hold a slot for ever.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest report that is read from a trampoline.
+const LONGEST_REPORT: u64 = 4 * 1024;
+/// The only variable that holds a secret.
+const CONNECTION: &str = "SSBROKER_CONNECTION";
+
+/// Starts handlers.
+#[derive(Debug)]
+pub(super) struct Launcher {
+    program: PathBuf,
+    runs: Arc<Runs>,
+    /// One for each notification service, in the order of the configuration.
+    endpoints: Vec<Endpoint>,
+}
+
+/// What a handler is told about a server.
+#[derive(Debug)]
+struct Endpoint {
+    /// The address as the daemon itself uses it: `host,port`.
+    address: String,
+    /// Exactly as configured. Its database is that of the notification service, which need not be the queue's; that one
+    /// is in `SSBROKER_DATABASE`.
+    connection: ConnectionString,
+}
+
+/// Why a process was not started.
+#[derive(Debug)]
+pub(super) enum StartError {
+    /// The order names a notification service that is not configured.
+    NoListener(usize),
+    /// The system refused a step of ours.
+    System {
+        /// The step.
+        doing: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The trampoline reported why.
+    Refused(String),
+    /// The trampoline ended without a word.
+    Died,
+    /// There was no word in time.
+    TooLate,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoListener(listener) => write!(f, "there is no notification service number {listener}"),
+            Self::System { doing, .. } => write!(f, "cannot {doing}"),
+            Self::Refused(reason) => f.write_str(reason),
+            Self::Died => f.write_str("the helper process ended before it started the program"),
+            Self::TooLate => write!(f, "the program did not start within {PATIENCE:?}"),
+        }
+    }
+}
+
+impl Error for StartError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::System { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl Launcher {
+    /// A launcher for the notification services of `config`, whose parsed connections are `options`. `program` offers the
+    /// trampoline's subcommand.
+    pub(super) fn new(program: PathBuf, runs: Arc<Runs>, config: &Config, options: &[BrokerOptions]) -> Self {
+        let services = config.notifications.iter().zip(options);
+        let endpoints = services.map(|(service, options)| Endpoint {
+            address: format!("{},{}", options.host(), options.port()),
+            connection: service.connection.clone(),
+        });
+        Self { program, runs, endpoints: endpoints.collect() }
+    }
+
+    /// Starts the trampoline, which goes on by itself. Blocks for the time of a posix_spawn, about a millisecond.
+    pub(super) fn start(&self, order: &LaunchOrder) -> Result<Started, StartError> {
+        let endpoint = self.endpoints.get(order.listener).ok_or(StartError::NoListener(order.listener))?;
+        let started = self.spawn(order, endpoint);
+        if started.is_err() {
+            self.runs.discard(order.launch);
+        }
+        started
+    }
+
+    fn spawn(&self, order: &LaunchOrder, endpoint: &Endpoint) -> Result<Started, StartError> {
+        let (ours, theirs) =
+            std::os::unix::net::UnixStream::pair().map_err(failed("make the status channel"))?;
+        ours.set_nonblocking(true).map_err(failed("make the status channel"))?;
+        let status = UnixStream::from_std(ours).map_err(failed("make the status channel"))?;
+        let files = self.runs.create(order.launch).map_err(failed("create the output files"))?;
+        let mut command = self.command(order, endpoint);
+        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(files.out).stderr(files.err);
+        let mut child = command.spawn().map_err(failed("start the helper process"))?;
+        // It holds the other end of the status channel, which must not outlive the start in this process.
+        drop(command);
+        let pid = child.id().expect("a child that was not waited for has its process id");
+        let process = platform::identify(pid).map_err(|error| {
+            // What cannot be named later must not run.
+            let _ = child.start_kill();
+            failed("find the new process")(error)
+        })?;
+        Ok(Started { launch: order.launch, process, child, status })
+    }
+
+    fn command(&self, order: &LaunchOrder, endpoint: &Endpoint) -> Command {
+        let app = &order.app;
+        // Pain 17: a handler that runs in another folder than configured.
+        let call = trampoline::call(app.work_dir.as_deref(), &app.command, order.arguments());
+        let mut command = Command::new(&self.program);
+        command.args(call).envs(app.environment.iter()).envs(variables(order, endpoint));
+        if app.pass_connection {
+            command.env(CONNECTION, endpoint.connection.expose());
+        } else {
+            // The daemon may have got its own in a variable of this name.
+            command.env_remove(CONNECTION);
+        }
+        command
+    }
+}
+
+/// What tells a handler what it was launched for.
+fn variables(order: &LaunchOrder, endpoint: &Endpoint) -> [(&'static str, String); 8] {
+    let target = &order.target;
+    [
+        ("SSBROKER_SERVER", endpoint.address.clone()),
+        ("SSBROKER_SERVER_NAME", target.server.clone()),
+        ("SSBROKER_DATABASE", target.database.clone()),
+        ("SSBROKER_SCHEMA", target.schema.clone()),
+        ("SSBROKER_QUEUE", target.queue.clone()),
+        ("SSBROKER_APP", order.app.name.clone()),
+        ("SSBROKER_LAUNCH_ID", order.launch.to_string()),
+        ("SSBROKER_KIND", "launch".to_owned()),
+    ]
+}
+
+/// A process that was started and is a trampoline or a handler by now. Dropping it leaves the process alone.
+#[derive(Debug)]
+pub(super) struct Started {
+    launch: LaunchId,
+    process: Process,
+    child: Child,
+    status: UnixStream,
+}
+
+impl Started {
+    pub(super) fn launch(&self) -> LaunchId {
+        self.launch
+    }
+
+    pub(super) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Waits for the handler's program to run. If it does not, nothing of it is left when this returns.
+    pub(super) async fn handed_over(&mut self) -> Result<(), StartError> {
+        let handover = tokio::time::timeout(PATIENCE, read_report(&mut self.status)).await;
+        let error = match handover {
+            Ok(Ok(Handover::Done)) => return Ok(()),
+            Ok(Ok(Handover::Failed(reason))) => StartError::Refused(reason),
+            Ok(Ok(Handover::Died)) => StartError::Died,
+            Ok(Err(source)) => StartError::System { doing: "hear from the helper process", source },
+            Err(_elapsed) => StartError::TooLate,
+        };
+        // A program that started in the last moment is ended with its group.
+        let _ = platform::signal_group(&self.process, Ending::Kill);
+        let _ = self.child.kill().await;
+        Err(error)
+    }
+
+    /// Waits for the process to end.
+    pub(super) async fn ended(&mut self) -> Outcome {
+        self.child.wait().await.map_or(Outcome::Unknown, outcome)
+    }
+}
+
+async fn read_report(status: &mut UnixStream) -> io::Result<Handover> {
+    let mut report = Vec::new();
+    status.take(LONGEST_REPORT).read_to_end(&mut report).await?;
+    Ok(Handover::read(&report))
+}
+
+fn outcome(status: ExitStatus) -> Outcome {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Outcome::Code(code),
+        (None, Some(signal)) => Outcome::Signal(signal),
+        (None, None) => Outcome::Unknown,
+    }
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |source| StartError::System { doing, source }
+}

@@ -1,0 +1,47 @@
+//! The external activator: a daemon that hears of waiting messages and keeps between min and max handler processes
+//! running for each queue.
+//!
+//! # Theory of operation
+//!
+//! SQL Server posts one QUEUE_ACTIVATION notification when messages wait in a queue and nobody reads, and no more until
+//! somebody has executed RECEIVE there. So a notification must not be lost, and acting on one twice does little harm: a
+//! handler too many finds an empty queue and ends.
+//!
+//! 1. A `listener` for each notification service receives the message and reads it ([`notification`]).
+//! 2. The event goes through one channel (`inbox`) to one loop (`event_loop`), which asks the pure [`supervisor`] what
+//!    is to be done. That one counts processes with [`slots`].
+//! 3. For a launch the intent is [journalled](`journal`), a [`trampoline`] started (`launcher`), and its identity
+//!    journalled. A notification that cannot be acted on now is journalled too.
+//! 4. Only then does the listener commit. Whenever the daemon dies, the notification is either on its queue or in the
+//!    journal, and every process is in the journal or bears its launch id: the next start finds out (`recovery`).
+//! 5. A task for each process (`children`) reports its exit, which frees a slot and may start what waited for it.
+//!
+//! Handlers survive the daemon and are taken up again. They write to files (`output`), not to pipes that die with it.
+//! All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
+//! [`client`](crate::client), and knows neither the command line nor the embedded broker.
+
+mod children;
+pub mod config;
+mod daemon;
+mod event_loop;
+mod inbox;
+pub mod journal;
+pub mod launch;
+mod launcher;
+mod ledger;
+mod listener;
+mod log_lines;
+pub(crate) mod nearest;
+pub mod notification;
+mod output;
+mod platform;
+mod recovery;
+pub mod slots;
+pub mod supervisor;
+pub(crate) mod text;
+pub mod trampoline;
+pub(crate) mod xml_tree;
+
+pub use daemon::{Activator, ActivatorError};
+pub use inbox::{EventSender, NotHandled};
+pub use supervisor::Record;

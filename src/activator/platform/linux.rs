@@ -1,0 +1,163 @@
+//! Processes on Linux: identity from `/proc`, signals to process groups, and the end of processes that are not our
+//! children through pidfds.
+//!
+//! A process id alone names nobody, since ids are used again; everything here compares the time of start, and what must
+//! outlive a boot compares that too.
+
+use super::Ending;
+use crate::activator::journal::Process;
+use crate::activator::launch::LaunchId;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// How often a process is looked at where the kernel has no pidfds (before 5.3) or a sandbox forbids them.
+const POLL: Duration = Duration::from_secs(1);
+
+/// The program this process runs. The link stays good when the file is replaced by a newer version meanwhile, so a daemon
+/// always launches through the trampoline it was built with.
+pub(in crate::activator) fn own_program() -> io::Result<PathBuf> {
+    Ok(PathBuf::from("/proc/self/exe"))
+}
+
+/// The identity of the process that has `pid` now.
+pub(in crate::activator) fn identify(pid: u32) -> io::Result<Process> {
+    Ok(Process { pid, start_time: stat(pid)?.start_time, boot_id: boot_id()? })
+}
+
+/// Whether exactly this process still runs. One that has ended and is not yet reaped does not.
+pub(in crate::activator) fn is_running(process: &Process) -> bool {
+    let same_boot = boot_id().is_ok_and(|boot_id| boot_id == process.boot_id);
+    same_boot
+        && stat(process.pid).is_ok_and(|stat| stat.start_time == process.start_time && !stat.has_ended())
+}
+
+/// The process that was launched under this id, by its environment. Of the processes that inherited the id from it, it is
+/// told by leading its own process group. Only processes of the same user can be seen.
+pub(in crate::activator) fn find_launched(launch: LaunchId) -> Option<Process> {
+    let mark = format!("SSBROKER_LAUNCH_ID={launch}");
+    let entries = fs::read_dir("/proc").ok()?;
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let launched = pids.filter(|pid| has_variable(*pid, mark.as_bytes()) && is_leader(*pid));
+    launched.filter_map(|pid| identify(pid).ok()).min_by_key(|process| process.start_time)
+}
+
+/// Signals the process group led by `process`, and with it whatever the handler has started. Does nothing when the id
+/// belongs to another process by now, and nothing when the group is empty.
+pub(in crate::activator) fn signal_group(process: &Process, ending: Ending) -> io::Result<()> {
+    if stat(process.pid).is_ok_and(|stat| stat.start_time != process.start_time) {
+        return Ok(());
+    }
+    let signal = match ending {
+        Ending::Terminate => Signal::TERM,
+        Ending::Kill => Signal::KILL,
+    };
+    match kill_process_group(raw(process.pid)?, signal) {
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits until a process that need not be our child has ended. How it ended the kernel tells nobody but its parent.
+pub(in crate::activator) async fn ended(process: &Process) {
+    let opened = raw(process.pid).and_then(|pid| Ok(pidfd_open(pid, PidfdFlags::empty())?));
+    // Looked at after the descriptor is open: from here on the id cannot pass to another process unnoticed.
+    if !is_running(process) {
+        return;
+    }
+    if let Ok(descriptor) = opened.and_then(register)
+        && descriptor.readable().await.is_ok()
+    {
+        return;
+    }
+    while is_running(process) {
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "what the successor wants promised holds: an OwnedFd owns its descriptor and keeps it open"
+)]
+fn register(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(descriptor, Interest::READABLE)
+}
+
+/// The fields of `/proc/PID/stat` that matter here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    state: char,
+    group: u32,
+    start_time: u64,
+}
+
+impl Stat {
+    /// The name in the second field is in parentheses and may hold anything, parentheses and spaces included.
+    fn parse(text: &str) -> Option<Self> {
+        let (_, fields) = text.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let group = fields.nth(1)?.parse().ok()?;
+        // Field 22 of the whole line; the group was field 5.
+        let start_time = fields.nth(16)?.parse().ok()?;
+        Some(Self { state, group, start_time })
+    }
+
+    /// Zombie or dead.
+    fn has_ended(self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x')
+    }
+}
+
+fn stat(pid: u32) -> io::Result<Stat> {
+    let text = fs::read(format!("/proc/{pid}/stat"))?;
+    Stat::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, "/proc/PID/stat has another form than known")
+    })
+}
+
+fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim_end().to_owned())
+}
+
+fn has_variable(pid: u32, variable: &[u8]) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|one| one == variable)
+}
+
+fn is_leader(pid: u32) -> bool {
+    stat(pid).is_ok_and(|stat| stat.group == pid && !stat.has_ended())
+}
+
+fn raw(pid: u32) -> io::Result<Pid> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a process id"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stat, identify, is_running};
+    use crate::activator::journal::Process;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+        let line = "4242 (a) b (c) S 1 4242 4240 0 -1 4194560 5 0 0 0 1 2 3 4 20 0 1 0 987654 11 22 33\n";
+        assert_eq!(Stat::parse(line).unwrap(), Stat { state: 'S', group: 4242, start_time: 987_654 });
+        assert!(Stat::parse("4242 (a) S 1").is_none());
+        assert!(Stat::parse("").is_none());
+    }
+
+    #[test]
+    fn a_process_is_known_by_id_start_and_boot_together() {
+        let own = identify(std::process::id()).unwrap();
+        assert!(is_running(&own));
+        assert!(!is_running(&Process { start_time: own.start_time + 1, ..own.clone() }));
+        assert!(!is_running(&Process { boot_id: "another boot".to_owned(), ..own }));
+    }
+}

@@ -1,0 +1,40 @@
+//! Systems on which the activator does not run. It says so when it starts, before it has launched anything, and the rest of
+//! the program works.
+
+use super::Ending;
+use crate::activator::journal::Process;
+use crate::activator::launch::LaunchId;
+use std::io;
+use std::path::PathBuf;
+
+/// Refuses: asked first by a daemon that starts, so that it never gets further.
+pub(in crate::activator) fn own_program() -> io::Result<PathBuf> {
+    Err(unsupported())
+}
+
+/// Refuses.
+pub(in crate::activator) fn identify(_pid: u32) -> io::Result<Process> {
+    Err(unsupported())
+}
+
+/// No process is known here.
+pub(in crate::activator) fn is_running(_process: &Process) -> bool {
+    false
+}
+
+/// No process is known here.
+pub(in crate::activator) fn find_launched(_launch: LaunchId) -> Option<Process> {
+    None
+}
+
+/// Refuses.
+pub(in crate::activator) fn signal_group(_process: &Process, _ending: Ending) -> io::Result<()> {
+    Err(unsupported())
+}
+
+/// No process is known here, so none is waited for.
+pub(in crate::activator) async fn ended(_process: &Process) {}
+
+fn unsupported() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "the activator runs on Linux only")
+}

@@ -1,0 +1,337 @@
+//! The activator's decisions: one pure machine, [`Supervisor::handle`], from events to actions.
+//!
+//! It keeps no clock, starts no process and talks to no server: time comes in with each event, launch ids from the source
+//! it was given, and everything to be done goes out as [`Action`]s. So every schedule can be tested without waiting.
+//! Counting is left to [`slots`](crate::activator::slots), finding the application to `routing`, the stop to `stopping`.
+
+mod event;
+mod record;
+mod routing;
+mod state;
+mod stopping;
+
+pub use event::{Action, Event, LaunchOrder};
+pub use record::Record;
+
+use crate::activator::config::Config;
+use crate::activator::launch::{LaunchId, Outcome, Target};
+use crate::activator::notification::{Notice, QueueEvent};
+use crate::activator::slots::LaunchPermit;
+use routing::{Route, Routes};
+use state::{AppState, Launch, Phase};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Decides what is launched, when, and how the daemon stops.
+pub struct Supervisor {
+    config: Arc<Config>,
+    routes: Routes,
+    apps: Vec<AppState>,
+    launches: BTreeMap<LaunchId, Launch>,
+    ids: Box<dyn FnMut() -> LaunchId + Send>,
+    stage: Stage,
+}
+
+/// How far the daemon is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// Waiting for what runs; a launch that is never reported is given up at this time.
+    Stopping {
+        give_up_at: Instant,
+    },
+    Stopped,
+}
+
+impl fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let launches = self.launches.len();
+        f.debug_struct("Supervisor")
+            .field("stage", &self.stage)
+            .field("launches", &launches)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Supervisor {
+    /// A supervisor of `config` with nothing running. `ids` must never give the same id twice.
+    pub fn new(config: Arc<Config>, ids: impl FnMut() -> LaunchId + Send + 'static) -> Self {
+        let apps = config.applications.iter().map(|app| AppState::new(Arc::clone(app))).collect();
+        Self {
+            routes: Routes::new(&config.applications),
+            config,
+            apps,
+            launches: BTreeMap::new(),
+            ids: Box::new(ids),
+            stage: Stage::Running,
+        }
+    }
+
+    /// Takes in what happened at `now` and says what is to be done, in order. Never waits.
+    ///
+    /// Reports on launches are to be handed in after all actions of one event are done, so that the journal's order is
+    /// that of the decisions. When those of an [`Event::Notified`] are handled too, its message may be consumed: whatever
+    /// could not be started is remembered.
+    pub fn handle(&mut self, event: Event, now: Instant) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let out = &mut actions;
+        match event {
+            Event::Notified { listener, notice } => self.notified(listener, &notice, out),
+            Event::Unreadable { listener, reason } => self.unreadable(listener, reason, out),
+            Event::Launched { launch, pid } => self.launched(launch, pid, now, out),
+            Event::LaunchFailed { launch, reason } => self.launch_failed(launch, reason, now, out),
+            Event::Exited { launch, outcome } => self.exited(launch, outcome, now, out),
+            Event::Adopted { launch, app, pid } => self.adopted(launch, app, pid, now, out),
+            Event::Remembered { app, listener, target } => self.remembered(app, listener, target, out),
+            Event::Reconcile { listener, target } => self.reconcile(listener, target, out),
+            Event::ShutdownRequested => self.shutdown_requested(now, out),
+            Event::Tick => self.tick(now, out),
+        }
+        actions
+    }
+
+    /// When [`Event::Tick`] is due next, if anything waits for time to pass.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Instant> {
+        let retries = self.apps.iter().filter_map(|state| state.retry_at);
+        let retries = retries.filter(|_| self.stage == Stage::Running);
+        retries.chain(self.stop_deadlines()).min()
+    }
+
+    /// Processes of the application at `index` in the configuration that run or are being started.
+    #[must_use]
+    pub fn running(&self, index: usize) -> u32 {
+        self.apps.get(index).map_or(0, |state| state.slots.occupied())
+    }
+
+    /// Whether a notification for the application at `index` waits to be acted on.
+    #[must_use]
+    pub fn is_pending(&self, index: usize) -> bool {
+        self.apps.get(index).is_some_and(|state| state.slots.is_pending())
+    }
+
+    fn notified(&mut self, listener: usize, notice: &Notice, out: &mut Vec<Action>) {
+        let target = Target::from(notice);
+        match &notice.event {
+            QueueEvent::QueueActivation => {
+                if let Some(app) = self.route(&target, out) {
+                    self.activate(app, listener, target, out);
+                }
+            }
+            QueueEvent::QueueDisabled => out.push(Action::Log(Record::QueueDisabled { target })),
+            QueueEvent::Other(_) => {
+                out.push(Action::Log(Record::OtherEvent { event: notice.event.clone(), target }));
+            }
+        }
+    }
+
+    /// The enabled application for `target`; tells the log about everything that is not plain.
+    fn route(&mut self, target: &Target, out: &mut Vec<Action>) -> Option<usize> {
+        let (index, mismatch) = match self.routes.find(target) {
+            Route::To { app, mismatch } => (app, mismatch),
+            Route::OtherServer { app } => {
+                out.push(Action::Log(self.apps[app].other_server(target)));
+                return None;
+            }
+            Route::Unmatched { nearest } => {
+                out.push(Action::Log(Record::Unmatched { target: target.clone(), nearest }));
+                return None;
+            }
+        };
+        let state = &mut self.apps[index];
+        if mismatch && state.strange_servers.insert(target.server.to_lowercase()) {
+            out.push(Action::Log(state.server_mismatch(target)));
+        }
+        if !state.app.enabled {
+            out.push(Action::Log(Record::Disabled { app: state.app.name.clone(), target: target.clone() }));
+            return None;
+        }
+        Some(index)
+    }
+
+    fn activate(&mut self, index: usize, listener: usize, target: Target, out: &mut Vec<Action>) {
+        let state = &mut self.apps[index];
+        let app = state.app.name.clone();
+        state.last = Some((listener, target.clone()));
+        if self.stage != Stage::Running {
+            state.slots.remember();
+            out.push(Action::Log(Record::Postponed { app: app.clone(), target: target.clone() }));
+            out.push(Action::Remember { app, listener, target });
+            return;
+        }
+        let permits = state.slots.notified();
+        let (running, max) = (state.slots.occupied(), state.slots.max());
+        let starting = u32::try_from(permits.len()).unwrap_or(u32::MAX);
+        out.push(Action::Log(match starting {
+            0 => Record::AtMax { app: app.clone(), max },
+            _ => Record::Notified { app: app.clone(), target: target.clone(), starting, running, max },
+        }));
+        self.launch(index, permits, out);
+        self.journal_pending(index, out);
+    }
+
+    /// Starts one process for each permit, on behalf of the last notification.
+    fn launch(&mut self, index: usize, permits: Vec<LaunchPermit>, out: &mut Vec<Action>) {
+        let state = &mut self.apps[index];
+        if permits.is_empty() {
+            return;
+        }
+        state.retry_at = None;
+        let (listener, target) =
+            state.last.clone().expect("permits are given for a notification, which is kept");
+        for permit in permits {
+            let launch = (self.ids)();
+            let app = Arc::clone(&state.app);
+            let order = LaunchOrder { launch, app, listener, target: target.clone() };
+            let program = state.app.command.display().to_string();
+            let command_line = std::iter::once(program).chain(order.arguments()).collect();
+            let started = Launch { app: index, permit, command_line, phase: Phase::Starting };
+            self.launches.insert(launch, started);
+            out.push(Action::Launch(order));
+        }
+    }
+
+    /// A launch settles what the journal remembers of its application; so what is still pending is written after it.
+    fn journal_pending(&self, index: usize, out: &mut Vec<Action>) {
+        let state = &self.apps[index];
+        if let (true, Some((listener, target))) = (state.slots.is_pending(), state.last.clone()) {
+            out.push(Action::Remember { app: state.app.name.clone(), listener, target });
+        }
+    }
+
+    fn unreadable(&self, listener: usize, reason: String, out: &mut Vec<Action>) {
+        let service = self.config.notifications.get(listener);
+        let service = service.map_or_else(|| format!("listener {listener}"), |service| service.name.clone());
+        out.push(Action::Log(Record::Unreadable { service, reason }));
+    }
+
+    fn launched(&mut self, id: LaunchId, pid: u32, now: Instant, out: &mut Vec<Action>) {
+        let Some(launch) =
+            self.launches.get_mut(&id).filter(|launch| matches!(launch.phase, Phase::Starting))
+        else {
+            out.push(Action::Log(Record::StrayReport { launch: id, what: "launched" }));
+            return;
+        };
+        launch.phase = Phase::Running { pid, since: Some(now) };
+        let state = &mut self.apps[launch.app];
+        state.failures = 0;
+        out.push(Action::Log(Record::Launched {
+            launch: id,
+            app: state.app.name.clone(),
+            pid,
+            command_line: launch.command_line.clone(),
+            running: state.slots.occupied(),
+            max: state.slots.max(),
+        }));
+        if self.stage != Stage::Running {
+            self.terminate(id, now, out);
+        }
+    }
+
+    fn launch_failed(&mut self, id: LaunchId, reason: String, now: Instant, out: &mut Vec<Action>) {
+        if !self.launches.get(&id).is_some_and(|launch| matches!(launch.phase, Phase::Starting)) {
+            out.push(Action::Log(Record::StrayReport { launch: id, what: "failed" }));
+            return;
+        }
+        let launch = self.launches.remove(&id).expect("the launch was found just now");
+        let state = &mut self.apps[launch.app];
+        state.slots.release(launch.permit);
+        state.slots.remember();
+        let retry_in = (self.stage == Stage::Running).then(|| state.postpone(now));
+        let app = state.app.name.clone();
+        out.push(Action::Log(Record::LaunchFailed { launch: id, app, reason, retry_in }));
+        self.journal_pending(launch.app, out);
+        self.stop_if_done(out);
+    }
+
+    fn exited(&mut self, id: LaunchId, outcome: Outcome, now: Instant, out: &mut Vec<Action>) {
+        let Some(launch) = self.launches.remove(&id) else {
+            out.push(Action::Log(Record::StrayReport { launch: id, what: "exited" }));
+            return;
+        };
+        let state = &mut self.apps[launch.app];
+        state.slots.release(launch.permit);
+        out.push(Action::Log(Record::Exited {
+            launch: id,
+            app: state.app.name.clone(),
+            pid: launch.phase.pid(),
+            outcome,
+            asked: matches!(launch.phase, Phase::Terminating { .. } | Phase::Killed { .. }),
+            lasted: launch.phase.since().map(|since| now.saturating_duration_since(since)),
+            running: state.slots.occupied(),
+        }));
+        self.act_on_pending(launch.app, out);
+        self.stop_if_done(out);
+    }
+
+    fn act_on_pending(&mut self, index: usize, out: &mut Vec<Action>) {
+        let state = &mut self.apps[index];
+        if self.stage == Stage::Running && state.app.enabled {
+            let permits = state.slots.take_pending();
+            self.launch(index, permits, out);
+        }
+    }
+
+    fn adopted(&mut self, launch: LaunchId, app: String, pid: u32, now: Instant, out: &mut Vec<Action>) {
+        let Some(index) = self.named(&app) else {
+            out.push(Action::Log(Record::NoSuchApplication { app, pid: Some(pid) }));
+            return;
+        };
+        if self.launches.contains_key(&launch) {
+            out.push(Action::Log(Record::StrayReport { launch, what: "adopted" }));
+            return;
+        }
+        let permit = self.apps[index].slots.adopt();
+        let phase = Phase::Running { pid, since: None };
+        self.launches.insert(launch, Launch { app: index, permit, command_line: Vec::new(), phase });
+        out.push(Action::Log(Record::Adopted { launch, app, pid }));
+        if self.stage != Stage::Running {
+            self.terminate(launch, now, out);
+        }
+    }
+
+    fn remembered(&mut self, app: String, listener: usize, target: Target, out: &mut Vec<Action>) {
+        match self.named(&app) {
+            Some(index) if self.apps[index].app.enabled => self.activate(index, listener, target, out),
+            Some(_) => out.push(Action::Log(Record::Disabled { app, target })),
+            None => out.push(Action::Log(Record::NoSuchApplication { app, pid: None })),
+        }
+    }
+
+    /// A child that runs may be about to read; only a queue without any is helped.
+    fn reconcile(&mut self, listener: usize, target: Target, out: &mut Vec<Action>) {
+        let Some(index) = self.route(&target, out) else { return };
+        let state = &mut self.apps[index];
+        let idle = state.slots.occupied() == 0 && state.retry_at.is_none();
+        if self.stage == Stage::Running && idle {
+            state.last = Some((listener, target.clone()));
+            let permits = state.slots.notified();
+            out.push(Action::Log(Record::Reconciled { app: state.app.name.clone(), target }));
+            self.launch(index, permits, out);
+        }
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Vec<Action>) {
+        if self.stage != Stage::Running {
+            self.stop_tick(now, out);
+            return;
+        }
+        for index in 0..self.apps.len() {
+            if self.apps[index].retry_at.is_some_and(|at| at <= now) {
+                self.apps[index].retry_at = None;
+                self.act_on_pending(index, out);
+            }
+        }
+    }
+
+    fn named(&self, app: &str) -> Option<usize> {
+        self.apps.iter().position(|state| state.app.name == app)
+    }
+}
+
+#[cfg(test)]
+mod schedule_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! The pure decisions of the dialog pool: which place to use, whether its dialog is used again, retired or replaced, and
+//! the books over all dialogs the pool ever began. No IO, no clock: time is passed in.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use super::super::ids::ConversationHandle;
+
+/// When a dialog has done enough; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub(super) sends: Option<u64>,
+    pub(super) bytes: Option<u64>,
+    pub(super) age: Option<Duration>,
+}
+
+/// What to do with a place before sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Begin a dialog.
+    Begin,
+    /// Send on this dialog.
+    Reuse(ConversationHandle),
+    /// Send the end-of-stream message on this dialog, then begin another.
+    Retire(ConversationHandle),
+}
+
+/// One place of the pool: at most one open dialog.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    dialog: Option<OpenDialog>,
+}
+
+#[derive(Debug)]
+struct OpenDialog {
+    conversation: ConversationHandle,
+    begun_at: Instant,
+    sends: u64,
+    bytes: u64,
+}
+
+impl Slot {
+    /// Decides before sending. `is_open` tells whether the books still hold a conversation as open: the peer may have ended
+    /// it since.
+    pub(super) fn decide(
+        &self,
+        limits: &Limits,
+        now: Instant,
+        is_open: impl FnOnce(ConversationHandle) -> bool,
+    ) -> Decision {
+        match &self.dialog {
+            Some(dialog) if !is_open(dialog.conversation) => Decision::Begin,
+            Some(dialog) if dialog.is_used_up(limits, now) => Decision::Retire(dialog.conversation),
+            Some(dialog) => Decision::Reuse(dialog.conversation),
+            None => Decision::Begin,
+        }
+    }
+
+    /// Whether the dialog, or a new one, reaches a limit by sending this much more: then the end-of-stream message goes in
+    /// the same request.
+    pub(super) fn fills_up(&self, limits: &Limits, sends: u64, bytes: u64) -> bool {
+        let (sent, sent_bytes) = self.dialog.as_ref().map_or((0, 0), |dialog| (dialog.sends, dialog.bytes));
+        reached(limits.sends, sent + sends) || reached(limits.bytes, sent_bytes + bytes)
+    }
+
+    /// A new dialog takes the place.
+    pub(super) fn begun(&mut self, conversation: ConversationHandle, now: Instant) {
+        self.dialog = Some(OpenDialog { conversation, begun_at: now, sends: 0, bytes: 0 });
+    }
+
+    /// Counts what was sent on the dialog.
+    pub(super) fn sent(&mut self, sends: u64, bytes: u64) {
+        if let Some(dialog) = &mut self.dialog {
+            dialog.sends += sends;
+            dialog.bytes += bytes;
+        }
+    }
+
+    /// Empties the place.
+    pub(super) fn clear(&mut self) -> Option<ConversationHandle> {
+        self.dialog.take().map(|dialog| dialog.conversation)
+    }
+}
+
+impl OpenDialog {
+    fn is_used_up(&self, limits: &Limits, now: Instant) -> bool {
+        reached(limits.sends, self.sends)
+            || reached(limits.bytes, self.bytes)
+            || limits.age.is_some_and(|limit| now.saturating_duration_since(self.begun_at) >= limit)
+    }
+}
+
+fn reached(limit: Option<u64>, count: u64) -> bool {
+    limit.is_some_and(|limit| count >= limit)
+}
+
+/// The place of a key: always the same one, so that messages of one key stay in order. Different keys may share a place.
+pub(super) fn place_of_key(key: &str, width: usize) -> usize {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    (hasher.finish() % width.max(1) as u64) as usize
+}
+
+/// Counts of a dialog pool since it was made, and what it holds now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolStats {
+    /// Dialogs begun.
+    pub begun: u64,
+    /// Calls that sent on a dialog begun before.
+    pub reused: u64,
+    /// Dialogs on which the end-of-stream message was sent, or that were ended when the pool was closed.
+    pub retired: u64,
+    /// Dialogs found dead while sending and replaced.
+    pub replaced: u64,
+    /// Dialogs in use that the peer ended by itself.
+    pub ended_by_peer: u64,
+    /// Dialogs open and in use now.
+    pub open: u64,
+    /// Retired dialogs that wait for the peer's EndDialog now.
+    pub retiring: u64,
+    /// Dialogs that probably stay behind on the server: retired ones whose EndDialog is overdue, and those whose begin was
+    /// interrupted before its outcome was known.
+    pub leaked: u64,
+}
+
+/// The books over the dialogs of all places.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    open: HashSet<ConversationHandle>,
+    retiring: HashMap<ConversationHandle, Instant>,
+    lost_begins: u64,
+    counts: PoolStats,
+}
+
+impl Ledger {
+    pub(super) fn is_open(&self, conversation: ConversationHandle) -> bool {
+        self.open.contains(&conversation)
+    }
+
+    pub(super) fn begun(&mut self, conversation: ConversationHandle) {
+        self.open.insert(conversation);
+        self.counts.begun += 1;
+    }
+
+    /// A begin was interrupted: a dialog may exist that nobody knows.
+    pub(super) fn begin_lost(&mut self) {
+        self.lost_begins += 1;
+    }
+
+    pub(super) fn reused(&mut self) {
+        self.counts.reused += 1;
+    }
+
+    /// The end-of-stream message was sent: the peer is to end first.
+    pub(super) fn retired(&mut self, conversation: ConversationHandle, now: Instant) {
+        if self.open.remove(&conversation) {
+            self.retiring.insert(conversation, now);
+            self.counts.retired += 1;
+        }
+    }
+
+    /// Our side was ended: nothing is waited for.
+    pub(super) fn ended(&mut self, conversation: ConversationHandle) {
+        if self.open.remove(&conversation) {
+            self.counts.retired += 1;
+        }
+    }
+
+    /// The dialog was found dead. Its EndDialog or Error message, if any, is the receiver's business.
+    pub(super) fn died(&mut self, conversation: ConversationHandle) {
+        if self.open.remove(&conversation) {
+            self.counts.replaced += 1;
+        }
+    }
+
+    /// An EndDialog or Error message came in on this conversation. Returns whether it was one of the pool's.
+    pub(super) fn peer_ended(&mut self, conversation: ConversationHandle) -> bool {
+        if self.retiring.remove(&conversation).is_some() {
+            return true;
+        }
+        let was_open = self.open.remove(&conversation);
+        self.counts.ended_by_peer += u64::from(was_open);
+        was_open
+    }
+
+    /// The retired dialogs that wait for their EndDialog, in no order.
+    pub(super) fn retiring(&self) -> Vec<ConversationHandle> {
+        self.retiring.keys().copied().collect()
+    }
+
+    pub(super) fn stats(&self, overdue_after: Duration, now: Instant) -> PoolStats {
+        let overdue =
+            self.retiring.values().filter(|since| now.saturating_duration_since(**since) >= overdue_after);
+        PoolStats {
+            open: self.open.len() as u64,
+            retiring: self.retiring.len() as u64,
+            leaked: self.lost_begins + overdue.count() as u64,
+            ..self.counts
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "core_tests.rs"]
+mod tests;

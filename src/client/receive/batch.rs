@@ -1,0 +1,262 @@
+//! A batch of received messages: the open transaction as its owner sees it.
+//!
+//! Every verb is an order to the receiver's task, which carries it out even if the caller's future is dropped; a batch
+//! that is dropped undecided is given back. Committing or giving back spends the batch.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::client::body::Body;
+use crate::client::error::{Error, ErrorKind, Result};
+use crate::client::ids::ConversationHandle;
+use crate::client::message::{Message, OutgoingMessage};
+use crate::client::names::MessageTypeName;
+use crate::client::outcome::SendOutcome;
+use crate::client::rows::Results;
+use crate::client::sending;
+use crate::client::session::Session;
+use crate::client::statements::{self, Opening, Scope, Statement};
+use crate::client::values::SqlValue;
+
+type Work<'s, T> = Pin<Box<dyn Future<Output = T> + Send + 's>>;
+
+/// Work on the batch's connection.
+pub(super) type Job = Box<dyn for<'s> FnOnce(&'s mut Session) -> Work<'s, ()> + Send>;
+
+/// What a batch asks its receiver's task to do.
+pub(super) enum Order {
+    Run(Job),
+    Commit(oneshot::Sender<Result<()>>),
+    CommitAndNext(oneshot::Sender<Result<Option<Batch>>>),
+    GiveBack(oneshot::Sender<()>),
+}
+
+/// Received messages of one conversation group, and the transaction they were received in.
+///
+/// The group stays locked until the batch is decided. Dropping it undecided gives the messages back to the queue,
+/// without counting as a roll back; what was done in the transaction is undone.
+#[derive(Debug)]
+pub struct Batch {
+    queue: String,
+    messages: Vec<Message>,
+    orders: mpsc::Sender<Order>,
+}
+
+impl Batch {
+    pub(super) fn new(queue: String, messages: Vec<Message>) -> (Self, mpsc::Receiver<Order>) {
+        let (orders, receiver) = mpsc::channel(1);
+        (Self { queue, messages, orders }, receiver)
+    }
+
+    /// The messages, in the order in which the server gave them.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Takes the messages out, to own their bodies; the batch stays to be decided.
+    #[must_use]
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// The queue, quoted as in T-SQL.
+    #[must_use]
+    pub fn queue(&self) -> &str {
+        &self.queue
+    }
+
+    /// Runs a statement in the receiving transaction; the values are `@P1`, `@P2`, and so on.
+    ///
+    /// # Errors
+    /// What the server answered. An error of a statement leaves the transaction open, unless it dooms it.
+    ///
+    /// # Cancellation
+    /// Safe: the statement runs to its end, its results are thrown away.
+    pub async fn execute(&mut self, sql: impl Into<String>, values: &[SqlValue]) -> Result<Results> {
+        let (sql, values) = (sql.into(), values.to_vec());
+        self.on_session(move |session| {
+            Box::pin(async move { session.execute(&Statement::with_values(&sql, &values)).await })
+        })
+        .await
+    }
+
+    /// Sends a message on a conversation, usually an answer on [`Message::conversation`]; it leaves at the commit.
+    ///
+    /// # Errors
+    /// What the server answered. Cancelling is safe; the message may then leave with the commit.
+    pub async fn send(
+        &mut self,
+        conversation: ConversationHandle,
+        message_type: &MessageTypeName,
+        body: impl Into<Body>,
+    ) -> Result<()> {
+        let message = OutgoingMessage::new(message_type.clone(), body);
+        self.on_session(move |session| {
+            Box::pin(async move { sending::send(session, Scope::Joined, conversation, &message).await })
+        })
+        .await
+    }
+
+    /// Sends many messages in few round trips; neighbours on the same conversation share one. They leave at the commit.
+    ///
+    /// # Errors
+    /// The first refusal; messages after it on the same conversation may have been sent. Give the batch back, or decide
+    /// what the refusal means. Cancelling is safe.
+    pub async fn send_all(&mut self, messages: Vec<(ConversationHandle, OutgoingMessage)>) -> Result<()> {
+        self.on_session(move |session| Box::pin(async move { send_runs(session, &messages).await })).await
+    }
+
+    /// Ends our side of a conversation within the transaction.
+    ///
+    /// # Errors
+    /// What the server answered. Cancelling is safe.
+    pub async fn end(&mut self, conversation: ConversationHandle) -> Result<()> {
+        self.on_session(move |session| {
+            Box::pin(async move { sending::end(session, Scope::Joined, conversation).await })
+        })
+        .await
+    }
+
+    /// Ends our side with an error that the peer receives. `code` is positive.
+    ///
+    /// # Errors
+    /// What the server answered. Cancelling is safe.
+    pub async fn end_with_error(
+        &mut self,
+        conversation: ConversationHandle,
+        code: i32,
+        description: impl Into<String>,
+    ) -> Result<()> {
+        let description = description.into();
+        self.on_session(move |session| {
+            Box::pin(async move {
+                sending::end_with_error(session, Scope::Joined, conversation, code, &description).await
+            })
+        })
+        .await
+    }
+
+    /// Commits: the messages are gone, what was sent leaves, the group is unlocked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CommitUnknown`] when the answer was lost: it may have happened. Otherwise nothing happened and the
+    /// messages are back. Cancelling does not stop the commit.
+    pub async fn commit(self) -> Result<()> {
+        self.decide(Order::Commit).await?
+    }
+
+    /// Commits and takes the next messages in the same round trip, without waiting for any; `None` when nothing is
+    /// ready: then call [`Receiver::next`](super::Receiver::next), which waits.
+    ///
+    /// # Errors
+    /// As [`commit`](Batch::commit); a failure to receive shows at the next [`Receiver::next`](super::Receiver::next).
+    /// Cancelling does not stop the commit, and the next batch goes to the next caller.
+    pub async fn commit_and_next(self) -> Result<Option<Batch>> {
+        self.decide(Order::CommitAndNext).await?
+    }
+
+    /// Gives the messages back to the queue, in order and without counting as a roll back of the queue.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Closed`] when the receiver's task has gone; the server then rolls back by itself.
+    pub async fn give_back(self) -> Result<()> {
+        self.decide(Order::GiveBack).await
+    }
+
+    /// Undoes everything done in the transaction since the messages were received.
+    pub(crate) async fn undo_handling(&mut self) -> Result<()> {
+        self.on_session(move |session| {
+            Box::pin(async move { session.batch(statements::UNDO_HANDLING).await.map(drop) })
+        })
+        .await
+    }
+
+    /// Gives the messages back and commits what `statement` does.
+    pub(crate) async fn give_back_and(mut self, message: Message, reason: String) -> Result<()> {
+        self.on_session(move |session| {
+            Box::pin(async move {
+                session.rollback_to(statements::BEFORE_RECEIVE).await?;
+                session.execute(&statements::count_attempt(&message, &reason)).await.map(drop)
+            })
+        })
+        .await?;
+        self.commit().await
+    }
+
+    /// Runs statements of the library in the transaction.
+    pub(crate) async fn run(&mut self, statement: Statement<'static>) -> Result<Results> {
+        self.on_session(move |session| Box::pin(async move { session.execute(&statement).await })).await
+    }
+
+    /// Moves a received message to the dead letters; a later [`undo_handling`](Batch::undo_handling) keeps that.
+    pub(crate) async fn park(&mut self, message: Message, attempts: i32, reason: String) -> Result<()> {
+        let queue = self.queue.clone();
+        self.on_session(move |session| {
+            Box::pin(async move {
+                session.execute(&statements::park(&message, &queue, attempts, &reason)).await?;
+                session.save(statements::BEFORE_HANDLING).await
+            })
+        })
+        .await
+    }
+
+    /// Ends a conversation because of a poison message; a later [`undo_handling`](Batch::undo_handling) keeps that.
+    pub(crate) async fn end_poisoned(
+        &mut self,
+        conversation: ConversationHandle,
+        code: i32,
+        reason: String,
+    ) -> Result<()> {
+        self.on_session(move |session| {
+            Box::pin(async move {
+                sending::end_with_error(session, Scope::Joined, conversation, code, &reason).await?;
+                session.save(statements::BEFORE_HANDLING).await
+            })
+        })
+        .await
+    }
+
+    pub(super) fn into_messages(mut self) -> Vec<Message> {
+        self.take_messages()
+    }
+
+    /// Lets the receiver's task run `work` on the connection and waits for its result.
+    async fn on_session<T: Send + 'static>(
+        &mut self,
+        work: impl for<'s> FnOnce(&'s mut Session) -> Work<'s, Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let (answer, result) = oneshot::channel();
+        let job: Job = Box::new(move |session| {
+            Box::pin(async move {
+                let _ = answer.send(work(session).await);
+            })
+        });
+        self.orders.send(Order::Run(job)).await.map_err(|_gone| gone())?;
+        result.await.map_err(|_gone| gone())?
+    }
+
+    async fn decide<T>(self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Result<T> {
+        let (answer, outcome) = oneshot::channel();
+        self.orders.send(order(answer)).await.map_err(|_gone| gone())?;
+        outcome.await.map_err(|_gone| gone())
+    }
+}
+
+/// Sends each run of messages on one conversation together.
+async fn send_runs(session: &mut Session, messages: &[(ConversationHandle, OutgoingMessage)]) -> Result<()> {
+    for run in messages.chunk_by(|left, right| left.0 == right.0) {
+        let conversation = run[0].0;
+        let messages: Vec<&OutgoingMessage> = run.iter().map(|(_, message)| message).collect();
+        let answer =
+            sending::send_many(session, Scope::Joined, Opening::Existing(conversation), &messages).await?;
+        answer.outcomes.into_iter().try_for_each(SendOutcome::into_result)?;
+    }
+    Ok(())
+}
+
+fn gone() -> Error {
+    Error::new(ErrorKind::Closed, "the receiver of this batch has stopped; the server rolls back")
+}

@@ -1,0 +1,143 @@
+//! Receiving: the builder, and the receiver that hands out one batch after another.
+//!
+//! A receiver is the handle of a task (`actor.rs`) that owns one connection of its own. The caller's future only waits
+//! for a channel, so dropping it never touches the wire: the wait goes on, and its batch goes to the next caller.
+
+mod actor;
+mod batch;
+
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::broker::Broker;
+use super::error::{Error, ErrorKind, Result};
+use super::ids::{ConversationGroup, ConversationHandle};
+use super::names::QueueName;
+use super::statements::{ReceiveSpec, Selection};
+
+pub use batch::Batch;
+
+use actor::Ask;
+
+/// Says how to receive from a queue; ends in [`open`](Receive::open).
+#[derive(Debug)]
+#[must_use = "nothing is received before `open`"]
+pub struct Receive {
+    broker: Broker,
+    spec: ReceiveSpec,
+    waiting: Waiting,
+}
+
+/// The times of a receiver.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    /// Longest single WAITFOR; the wait is renewed until messages come.
+    wait: Duration,
+    /// How long a batch nobody asks for is kept before it is given back.
+    hold: Duration,
+}
+
+impl Broker {
+    /// Receives from a queue.
+    pub fn receive(&self, queue: QueueName) -> Receive {
+        Receive {
+            broker: self.clone(),
+            spec: ReceiveSpec { queue, max_messages: 100, selection: Selection::NextGroup },
+            waiting: Waiting { wait: Duration::from_secs(30), hold: Duration::from_secs(1) },
+        }
+    }
+}
+
+impl Receive {
+    /// At most so many messages in a batch, at least 1; 100 if not set. A batch never has more than one conversation
+    /// group.
+    pub fn max_messages(mut self, count: u32) -> Self {
+        self.spec.max_messages = count.max(1);
+        self
+    }
+
+    /// Longest single wait at the server, 30 s if not set. A wait that ends without messages is renewed, so this does
+    /// not bound [`Receiver::next`].
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.waiting.wait = wait;
+        self
+    }
+
+    /// How long a batch is kept for the next caller when the one who asked has gone, 1 s if not set. Then the messages
+    /// go back to the queue, without counting as a roll back.
+    pub fn hold(mut self, hold: Duration) -> Self {
+        self.waiting.hold = hold;
+        self
+    }
+
+    /// Only messages of this conversation. Its group lock is waited for.
+    pub fn conversation(mut self, handle: ConversationHandle) -> Self {
+        self.spec.selection = Selection::Conversation(handle);
+        self
+    }
+
+    /// Only messages of this conversation group. Its lock is waited for.
+    pub fn group(mut self, group: ConversationGroup) -> Self {
+        self.spec.selection = Selection::Group(group);
+        self
+    }
+
+    /// Opens a connection of its own and starts the receiver. Nothing is received before [`Receiver::next`] is called.
+    ///
+    /// # Errors
+    /// What [`Broker::connect`] may answer. Cancelling closes the connection.
+    pub async fn open(self) -> Result<Receiver> {
+        let session = actor::open_session(&self.broker, self.waiting).await?;
+        let stop = CancellationToken::new();
+        let (asks, queue) = mpsc::channel(1);
+        let actor = actor::Actor::new(self.broker, self.spec, self.waiting, session, stop.clone());
+        tokio::spawn(actor.run(queue));
+        Ok(Receiver { asks, _stop: stop.drop_guard() })
+    }
+}
+
+/// Hands out batches of messages.
+///
+/// Dropping it stops the wait by closing its connection, unless a batch is still in somebody's hands: that one can be
+/// decided first.
+#[derive(Debug)]
+pub struct Receiver {
+    asks: mpsc::Sender<Ask>,
+    _stop: DropGuard,
+}
+
+impl Receiver {
+    /// Waits for messages, for ever if need be. A lost connection is replaced meanwhile.
+    ///
+    /// Only one batch is out at a time: while the last one is undecided this waits for its end.
+    ///
+    /// # Cancellation
+    /// Safe. The wait goes on in the background and its batch goes to the next call; after
+    /// [`hold`](Receive::hold) without one the messages go back to the queue.
+    ///
+    /// # Errors
+    /// What the server answered to RECEIVE: the queue is disabled, missing or not permitted, a refused login after a
+    /// lost connection. The receiver can be asked again.
+    pub async fn next(&mut self) -> Result<Batch> {
+        let (answer, batch) = oneshot::channel();
+        self.asks.send(answer).await.map_err(|_gone| stopped())?;
+        batch.await.map_err(|_gone| stopped())?
+    }
+
+    /// Like [`next`](Receiver::next), giving up after `limit`; the wait goes on as if the call had been dropped.
+    ///
+    /// # Errors
+    /// As [`next`](Receiver::next).
+    pub async fn next_within(&mut self, limit: Duration) -> Result<Option<Batch>> {
+        match tokio::time::timeout(limit, self.next()).await {
+            Ok(batch) => batch.map(Some),
+            Err(_elapsed) => Ok(None),
+        }
+    }
+}
+
+fn stopped() -> Error {
+    Error::new(ErrorKind::Closed, "the receiver has stopped")
+}

@@ -1,0 +1,252 @@
+//! The server error numbers a Service Broker client can meet, as named constants, each with its kind and advice.
+//!
+//! One row of [`CATALOGUE`] per number, so that no bare number stands in the library's logic. Source: section 9 of the
+//! Service Broker specification (Microsoft's error lists of 2022-08), wording ours. The table is the reason for this
+//! file's length. Nothing here knows how an error arrives.
+
+use super::error::ErrorKind;
+
+/// What a program, or the person who runs it, should do about a server error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Advice {
+    /// Do the same thing again, after a pause.
+    Retry,
+    /// End this dialog and go on with a new one.
+    ReplaceDialog,
+    /// Stop reading the queue until somebody has looked at its poison message and switched it on again.
+    StopQueue,
+    /// A permission is missing: have it granted.
+    FixGrant,
+    /// A database object or setting is missing or wrong: correct the set-up.
+    FixSetup,
+    /// The statement or its arguments are wrong: correct the program.
+    FixCall,
+    /// Roll the transaction back: nothing more can be done in it.
+    RollBack,
+    /// Nothing a program can do helps; an administrator has to look at the server.
+    GiveUp,
+}
+
+impl Advice {
+    /// The advice as half a sentence.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Retry => "try again after a pause",
+            Self::ReplaceDialog => "end this dialog and begin a new one",
+            Self::StopQueue => "find the poison message, then switch the queue on again",
+            Self::FixGrant => "have the missing permission granted",
+            Self::FixSetup => "correct the database objects or settings",
+            Self::FixCall => "correct the call",
+            Self::RollBack => "roll the transaction back",
+            Self::GiveUp => "an administrator has to look at the server",
+        }
+    }
+}
+
+/// One row of the catalogue.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ServerCode {
+    /// The number in `sys.messages`. Inside an Error message the same number appears negated.
+    pub number: u32,
+    /// What it means, in our words.
+    pub meaning: &'static str,
+    /// The kind the library's [`Error`](super::Error) gets.
+    pub kind: ErrorKind,
+    /// What to do.
+    pub advice: Advice,
+}
+
+/// The row of a number, or `None` for a number outside the catalogue.
+#[must_use]
+pub fn lookup(number: u32) -> Option<&'static ServerCode> {
+    CATALOGUE.binary_search_by_key(&number, |code| code.number).ok().map(|at| &CATALOGUE[at])
+}
+
+/// Whether messages still unsent when a dialog failed with this Error code may be sent again on a new dialog.
+///
+/// Takes the code of an Error message, which the broker makes negative (specification section 2.12). The positive codes
+/// belong to the peer's program, which alone knows.
+#[must_use]
+pub fn is_resendable(error_code: i32) -> bool {
+    const RESENDABLE: [u32; 5] = [
+        DIALOG_LIFETIME_EXPIRED,
+        REMOTE_ENDPOINT_GONE,
+        BROKER_RESTORED_HERE,
+        BROKER_RESTORED_THERE,
+        SESSION_KEY_LOST,
+    ];
+    error_code < 0 && RESENDABLE.contains(&error_code.unsigned_abs())
+}
+
+macro_rules! catalogue {
+    ($($name:ident = $number:literal, $kind:ident, $advice:ident, $meaning:literal;)*) => {
+        $(
+            #[doc = concat!("Error ", stringify!($number), ": ", $meaning, ".")]
+            pub const $name: u32 = $number;
+        )*
+
+        /// Every known number, in ascending order.
+        pub static CATALOGUE: &[ServerCode] = &[
+            $(ServerCode {
+                number: $number,
+                meaning: $meaning,
+                kind: ErrorKind::$kind,
+                advice: Advice::$advice,
+            },)*
+        ];
+    };
+}
+
+catalogue! {
+    SYNTAX_ERROR = 102, Statement, FixCall, "syntax error";
+    SYNTAX_ERROR_NEAR_KEYWORD = 156, Statement, FixCall, "syntax error near a keyword";
+    OBJECT_NOT_FOUND = 208, ObjectMissing, FixSetup, "queue or table not found";
+    PERMISSION_DENIED = 229, PermissionDenied, FixGrant, "permission denied on an object";
+    COLUMN_PERMISSION_DENIED = 230, PermissionDenied, FixGrant, "permission denied on a column";
+    STATEMENT_PERMISSION_DENIED = 262, PermissionDenied, FixGrant, "permission denied in the database";
+    TRANSACTION_COUNT_MISMATCH = 266, Statement, FixCall, "a procedure or sp_executesql left with another transaction count than it began with";
+    ACTION_PERMISSION_DENIED = 297, PermissionDenied, FixGrant, "no permission for this action";
+    SERVER_PERMISSION_DENIED = 300, PermissionDenied, FixGrant, "server permission denied";
+    SESSION_KILLED = 596, ConnectionLost, Retry, "the session was killed";
+    OUT_OF_MEMORY = 701, Transient, Retry, "not enough memory";
+    DATABASE_NOT_FOUND = 911, ObjectMissing, FixSetup, "database not found";
+    DEADLOCK_VICTIM = 1205, Transient, Retry, "the transaction was chosen as deadlock victim and rolled back";
+    LOCK_TIMEOUT = 1222, Transient, Retry, "a lock was not granted in time";
+    OBJECT_EXISTS = 2714, Statement, FixSetup, "an object of that name exists already";
+    OBJECT_IN_USE = 3716, Statement, FixSetup, "the object cannot be dropped because others are bound to it";
+    NO_TRANSACTION_TO_COMMIT = 3902, Statement, FixCall, "COMMIT without a transaction";
+    NO_TRANSACTION_TO_ROLL_BACK = 3903, Statement, FixCall, "ROLLBACK without a transaction";
+    TRANSACTION_DOOMED = 3930, TransactionDoomed, RollBack, "the transaction is doomed and cannot write any more";
+    DOOMED_AT_SAVEPOINT = 3931, TransactionDoomed, RollBack, "a doomed transaction cannot be rolled back to a savepoint";
+    TRANSACTION_DOOMED_AT_BATCH_END = 3998, TransactionDoomed, RollBack, "the transaction was doomed and the server rolled it back at the end of the batch";
+    DATABASE_UNAVAILABLE = 4060, LoginFailed, FixSetup, "the database cannot be opened by this login";
+    SHUTDOWN_IN_PROGRESS = 6005, ConnectionLost, Retry, "the server is shutting down";
+    INVALID_UNIQUEIDENTIFIER = 8169, Statement, FixCall, "a string is not a uniqueidentifier";
+    CANNOT_RECEIVE_FOR_USER = 8401, PermissionDenied, FixGrant, "the target user may not receive from the queue";
+    WRONG_CLAUSE_TYPE = 8402, Statement, FixCall, "wrong data type for a clause";
+    CANNOT_DISABLE_POISONED_QUEUE = 8405, QueueDisabled, StopQueue, "a poisoned queue could not be disabled";
+    LIFETIME_NULL = 8406, Statement, FixCall, "the dialog lifetime is NULL";
+    CONTRACT_NOT_OFFERED = 8408, MessageRefused, FixSetup, "the target service does not support the contract";
+    TIMER_BEYOND_LIFETIME = 8410, Statement, FixCall, "the conversation timer lies beyond the lifetime of the dialog";
+    LIFETIME_OUT_OF_RANGE = 8411, Statement, FixCall, "the dialog lifetime is out of range";
+    SERVICE_NAME_MALFORMED = 8412, Statement, FixCall, "malformed service name";
+    BROKER_INSTANCE_MALFORMED = 8413, Statement, FixCall, "malformed broker instance";
+    GROUP_NOT_USABLE = 8414, Statement, FixCall, "the conversation group cannot be used here";
+    CONTRACT_NAME_NULL = 8417, Statement, FixCall, "the contract name is NULL";
+    HANDLE_MISSING = 8418, Statement, FixCall, "the conversation handle is missing";
+    END_ERROR_INCOMPLETE = 8419, Statement, FixCall, "END CONVERSATION WITH ERROR needs a code and a description";
+    GROUP_MISSING = 8420, Statement, FixCall, "the conversation group is missing";
+    SERVICE_NAME_MISSING = 8421, Statement, FixCall, "the service name is missing";
+    DESCRIPTION_MISSING = 8422, Statement, FixCall, "the error description is missing";
+    SERVICE_NOT_FOUND = 8423, ObjectMissing, FixSetup, "service not found";
+    ERROR_CODE_MISSING = 8424, Statement, FixCall, "error code and description are missing";
+    CONTRACT_NOT_FOUND = 8425, ObjectMissing, FixSetup, "contract not found";
+    CONVERSATION_NOT_FOUND = 8426, DialogOver, ReplaceDialog, "the conversation handle is not found";
+    CANNOT_END_IN_STATE = 8427, DialogOver, ReplaceDialog, "the state of the conversation forbids END CONVERSATION";
+    MESSAGE_TYPE_NOT_FOUND = 8428, ObjectMissing, FixSetup, "message type not found";
+    CANNOT_SEND_IN_STATE = 8429, DialogOver, ReplaceDialog, "the state of the conversation forbids SEND";
+    BODY_INVALID = 8430, MessageRefused, FixCall, "the body fails the validation of its message type";
+    TYPE_NOT_IN_CONTRACT = 8431, MessageRefused, FixCall, "the message type is not in the contract";
+    TYPE_SENT_BY_TARGET = 8432, MessageRefused, FixCall, "the initiator cannot send this message type";
+    BODY_NULL = 8433, MessageRefused, FixCall, "the message body is NULL";
+    TYPE_SENT_BY_INITIATOR = 8434, MessageRefused, FixCall, "the target cannot send this message type";
+    GROUP_NOT_FOUND = 8436, Statement, FixCall, "the conversation group is not found";
+    SENT_BY_WRONG_TARGET = 8437, MessageRefused, FixSetup, "received from the target although only the initiator may send this message type";
+    CANNOT_MOVE_IN_STATE = 8438, DialogOver, ReplaceDialog, "the state of the conversation forbids MOVE CONVERSATION";
+    DESTINATION_GROUP_INVALID = 8439, Statement, FixCall, "the destination group is invalid";
+    GROUP_WITHOUT_QUEUE = 8440, Corrupt, GiveUp, "a conversation group exists without its queue";
+    BROKER_NOT_ACTIVE = 8442, BrokerDisabled, FixSetup, "Service Broker is not active in this database";
+    CONVERSATION_WITHOUT_GROUP = 8443, Corrupt, GiveUp, "a conversation refers to a missing group";
+    QUEUE_INCONSISTENT = 8444, Corrupt, GiveUp, "the structure of a queue is inconsistent";
+    CONVERSATION_ID_INVALID = 8445, DialogOver, ReplaceDialog, "the handle refers to an invalid conversation";
+    RECEIVE_MIXES_ASSIGNMENT = 8447, Statement, FixCall, "RECEIVE mixes assignment with retrieval";
+    RECEIVE_ASSIGNMENT_INTO = 8450, Statement, FixCall, "RECEIVE combines assignment with INTO";
+    SENT_BY_WRONG_INITIATOR = 8457, MessageRefused, FixSetup, "received from the initiator although only the target may send this message type";
+    CANNOT_START_TIMER_IN_STATE = 8458, DialogOver, ReplaceDialog, "the state of the conversation forbids a conversation timer";
+    MESSAGE_TOO_LARGE = 8459, MessageRefused, FixCall, "the message exceeds the largest size";
+    ENDPOINT_HANDLE_INVALID = 8460, DialogOver, ReplaceDialog, "the conversation endpoint refers to an invalid handle";
+    BROKER_INTERNAL = 8461, Corrupt, GiveUp, "internal broker error, possibly corruption";
+    REMOTE_ENDPOINT_GONE = 8462, DialogOver, ReplaceDialog, "the remote endpoint cannot exchange messages any more or is gone";
+    UNDERLYING_SERVICE_ALTERED = 8468, DialogOver, ReplaceDialog, "the service of the dialog was altered";
+    REMOTE_SERVICE_ALTERED = 8469, DialogOver, ReplaceDialog, "the remote service was altered";
+    REMOTE_SERVICE_DROPPED = 8470, DialogOver, ReplaceDialog, "the remote service was dropped";
+    ENDPOINT_DROPPED = 8475, DialogOver, ReplaceDialog, "the conversation endpoint was dropped";
+    BROKER_SERIOUS_INTERNAL = 8477, Corrupt, GiveUp, "serious internal broker error";
+    REMOTE_CONTRACT_DROPPED = 8487, DialogOver, ReplaceDialog, "the remote contract was dropped";
+    DIALOG_LIFETIME_EXPIRED = 8489, DialogOver, ReplaceDialog, "the dialog exceeded its lifetime";
+    REMOTE_SERVICE_NOT_FOUND = 8490, ObjectMissing, FixSetup, "the remote service does not exist";
+    CONTRACT_WITHOUT_INITIATOR_TYPE = 8492, Statement, FixSetup, "the contract has no message type that the initiator may send";
+    SERVICE_ACCESS_DENIED = 8494, PermissionDenied, FixGrant, "no permission to access the service";
+    CONVERSATION_BOUND_ELSEWHERE = 8495, DialogOver, ReplaceDialog, "the conversation was already acknowledged by another instance";
+    REMOTE_TYPE_NOT_IN_CONTRACT = 8498, MessageRefused, FixSetup, "the remote message type is not in the local contract";
+    BODY_ENCODING_INVALID = 8499, MessageRefused, FixCall, "the encoding of the body does not fit its message type";
+    CANNOT_RELATE = 9601, Statement, FixCall, "the dialog cannot be related to that conversation or group";
+    TOO_MANY_PREFIXES = 9609, Statement, FixCall, "the name has too many prefixes";
+    RELATED_SERVICE_DIFFERS = 9610, Statement, FixCall, "the service differs from that of the related conversation";
+    USER_NOT_FOUND = 9611, ObjectMissing, FixSetup, "the user is not found";
+    XML_VALIDATION_FAILED_REMOTELY = 9615, MessageRefused, FixCall, "the body failed XML validation at the target";
+    XML_VALIDATION_FAILED = 9616, MessageRefused, FixCall, "the received body failed XML validation";
+    QUEUE_DISABLED = 9617, QueueDisabled, StopQueue, "the queue is disabled";
+    OWN_QUEUE_DISABLED = 9618, QueueDisabled, StopQueue, "cannot send while the own queue, which retains messages, is disabled";
+    BROKER_RESTORED_HERE = 9719, DialogOver, ReplaceDialog, "this database was attached or restored and its conversations were ended";
+    BROKER_RESTORED_THERE = 9720, DialogOver, ReplaceDialog, "the remote database was attached or restored and its conversations were ended";
+    BROKER_DISABLED_AT_SENDER = 9791, BrokerDisabled, FixSetup, "Service Broker is disabled in the database of the sender";
+    OBJECT_NOT_FOUND_OR_DENIED = 15151, ObjectMissing, FixSetup, "the object is not found, or the permission on it is missing";
+    SERVER_SHUTDOWN = 17142, ConnectionLost, Retry, "the server is paused or shutting down";
+    LOGIN_DISABLED = 18451, LoginFailed, Retry, "only administrators may connect at this time";
+    LOGIN_FAILED = 18456, LoginFailed, FixGrant, "login failed";
+    PASSWORD_EXPIRED = 18488, LoginFailed, FixGrant, "the password must be changed";
+    ACTION_NOT_ALLOWED_IN_STATE = 28004, DialogOver, ReplaceDialog, "the action is not allowed in the current state of the conversation";
+    NOT_DB_OWNER = 28006, PermissionDenied, FixGrant, "only sysadmin or db_owner may do this in the current state";
+    CONVERSATION_HANDLE_INVALID = 28008, DialogOver, ReplaceDialog, "the conversation handle is invalid";
+    TARGET_BROKER_UNAVAILABLE = 28012, BrokerDisabled, FixSetup, "Service Broker is not available in the target database";
+    SESSION_KEY_LOST = 28052, DialogOver, ReplaceDialog, "the session key of the dialog was lost with the master key";
+    MASTER_KEY_NEEDED = 28054, Statement, FixSetup, "the dialog needs a database master key";
+    SERVICE_CONTROL_DENIED = 28056, PermissionDenied, FixGrant, "no control permission on the service";
+    UNSUPPORTED = 40510, Unsupported, FixCall, "the embedded broker does not support this construct";
+    DATABASE_STARTING = 40613, Transient, Retry, "the database is not available at the moment";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_is_sorted_and_every_row_is_found_by_its_number() {
+        assert!(CATALOGUE.windows(2).all(|pair| pair[0].number < pair[1].number));
+        for code in CATALOGUE {
+            assert_eq!(lookup(code.number).map(|found| found.number), Some(code.number));
+            assert!(!code.meaning.is_empty() && !code.meaning.contains('\n'));
+        }
+        assert!(lookup(1).is_none());
+    }
+
+    #[test]
+    fn kind_and_advice_agree_in_every_row() {
+        for code in CATALOGUE {
+            let agrees = match code.kind {
+                ErrorKind::DialogOver => code.advice == Advice::ReplaceDialog,
+                ErrorKind::QueueDisabled => code.advice == Advice::StopQueue,
+                ErrorKind::PermissionDenied => code.advice == Advice::FixGrant,
+                ErrorKind::Transient | ErrorKind::ConnectionLost => code.advice == Advice::Retry,
+                ErrorKind::TransactionDoomed => code.advice == Advice::RollBack,
+                ErrorKind::Corrupt => code.advice == Advice::GiveUp,
+                _ => !matches!(code.advice, Advice::ReplaceDialog | Advice::StopQueue | Advice::RollBack),
+            };
+            assert!(agrees, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_five_documented_broker_codes_are_resendable() {
+        for code in [-8489, -8462, -9719, -9720, -28052] {
+            assert!(is_resendable(code), "{code}");
+        }
+        for code in [8489, 8462, -8490, -8494, -8425, -9615, 0, 1] {
+            assert!(!is_resendable(code), "{code}");
+        }
+    }
+}

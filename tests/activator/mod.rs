@@ -1,0 +1,10 @@
+//! The activator with real processes: what handlers are given, how many run, how they end, and what survives the daemon.
+//!
+//! No server is needed: notifications are handed in as a listener would. The whole way from a queue is tested with the
+//! embedded broker elsewhere.
+
+mod daemon;
+mod growth;
+mod handlers;
+mod restarts;
+mod stopping;

@@ -1,0 +1,155 @@
+//! What survives the daemon: handlers that run, and notifications that were not acted on.
+
+use super::daemon::{Daemon, config, eventually, is_running, pids, shell, signal};
+use ssbroker::activator::journal::{Entry, Journal, JournalError, Replay};
+use ssbroker::activator::launch::{LaunchId, Outcome, Target};
+use ssbroker::activator::{ActivatorError, Record};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+const SLEEPER: &str = "exec sleep 300";
+
+/// Opens the journal of a daemon that has ended. A process that another test is starting at this moment holds a copy of
+/// the lock until its program runs.
+async fn open(state: &Path) -> (Journal, Replay) {
+    eventually("the journal is free", || Journal::open(state).ok()).await
+}
+
+async fn replay(state: &Path) -> Replay {
+    open(state).await.1
+}
+
+fn target(queue: &str) -> Target {
+    Target { server: "S".into(), database: "Sales".into(), schema: "dbo".into(), queue: queue.into() }
+}
+
+#[tokio::test]
+async fn handlers_survive_the_daemon_and_count_again() {
+    let state = TempDir::new().unwrap();
+    let config = config(state.path(), &shell("orders", SLEEPER, "max = 2"));
+    let first = Daemon::start(config.clone());
+    first.notify("orders").await.unwrap();
+    let pid = first.launched(1).await[0];
+    first.crash().await;
+    assert!(is_running(pid));
+
+    let second = Daemon::start(config);
+    assert_eq!(second.launched(1).await, [pid]);
+    assert!(matches!(second.records()[..], [Record::Adopted { .. }]));
+    second.notify("orders").await.unwrap();
+    second.notify("orders").await.unwrap();
+    assert_eq!(pids(&second.records()).len(), 2, "the adopted one occupies one of two slots");
+    signal(&pid.to_string(), "KILL");
+    assert_eq!(second.launched(3).await.len(), 3, "its slot is free again");
+    assert_eq!(second.outcomes(1).await, [Outcome::Unknown], "only its parent could know");
+    let records = second.stop().await;
+    assert_eq!(records.iter().filter(|record| matches!(record, Record::Exited { .. })).count(), 3);
+}
+
+#[tokio::test]
+async fn an_adopted_handler_is_stopped_like_any_other() {
+    let state = TempDir::new().unwrap();
+    let config = config(state.path(), &shell("orders", SLEEPER, ""));
+    let first = Daemon::start(config.clone());
+    first.notify("orders").await.unwrap();
+    let pid = first.launched(1).await[0];
+    first.crash().await;
+
+    let second = Daemon::start(config);
+    second.launched(1).await;
+    second.stop().await;
+    eventually("the adopted handler ends", || (!is_running(pid)).then_some(())).await;
+    assert!(replay(state.path()).await.running.is_empty());
+}
+
+#[tokio::test]
+async fn a_handler_that_ended_while_no_daemon_ran_is_not_counted() {
+    let state = TempDir::new().unwrap();
+    let config = config(state.path(), &shell("orders", SLEEPER, ""));
+    let first = Daemon::start(config.clone());
+    first.notify("orders").await.unwrap();
+    let pid = first.launched(1).await[0];
+    first.crash().await;
+    signal(&pid.to_string(), "KILL");
+    eventually("the handler ends", || (!is_running(pid)).then_some(())).await;
+
+    let second = Daemon::start(config);
+    second.notify("orders").await.unwrap();
+    assert_ne!(second.launched(1).await, [pid]);
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn a_process_that_was_started_and_not_journalled_is_found_by_its_launch_id() {
+    let state = TempDir::new().unwrap();
+    let launch = LaunchId::random();
+    let (mut journal, _) = open(state.path()).await;
+    let intent =
+        Entry::Intent { launch, app: "orders".into(), service: "//n".into(), target: target("orders") };
+    journal.append(&intent).unwrap();
+    drop(journal);
+    let mut sleeper = Command::new("sleep");
+    sleeper.arg("300").env("SSBROKER_LAUNCH_ID", launch.to_string()).process_group(0);
+    let mut child = sleeper.spawn().unwrap();
+
+    let daemon = Daemon::start(config(state.path(), &shell("orders", SLEEPER, "")));
+    assert_eq!(daemon.launched(1).await, [child.id()]);
+    let records = daemon.stop().await;
+    assert!(matches!(records[0], Record::Adopted { launch: adopted, .. } if adopted == launch));
+    child.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_launch_that_was_intended_and_never_made_is_made_after_the_restart() {
+    let state = TempDir::new().unwrap();
+    let (mut journal, _) = open(state.path()).await;
+    let (launch, target) = (LaunchId::random(), target("orders"));
+    journal.append(&Entry::Intent { launch, app: "orders".into(), service: "//n".into(), target }).unwrap();
+    drop(journal);
+
+    let daemon = Daemon::start(config(state.path(), &shell("orders", "exit 0", "")));
+    assert_eq!(daemon.outcomes(1).await, [Outcome::Code(0)]);
+    daemon.stop().await;
+    let replay = replay(state.path()).await;
+    assert!(replay.kept.is_empty() && replay.unfinished.is_empty(), "{replay:?}");
+}
+
+#[tokio::test]
+async fn a_notification_that_could_not_be_acted_on_is_acted_on_by_the_next_daemon() {
+    let state = TempDir::new().unwrap();
+    let broken = shell("orders", "exit 0", "work_dir = \"/no/such/folder\"");
+    let first = Daemon::start(config(state.path(), &broken));
+    first.notify("orders").await.unwrap();
+    first.failure().await;
+    first.stop().await;
+    assert_eq!(replay(state.path()).await.kept.len(), 1);
+
+    let second = Daemon::start(config(state.path(), &shell("orders", "exit 0", "")));
+    assert_eq!(second.outcomes(1).await, [Outcome::Code(0)]);
+    second.stop().await;
+    assert!(replay(state.path()).await.kept.is_empty());
+}
+
+#[tokio::test]
+async fn a_kept_notification_of_a_service_that_is_gone_stays_in_the_journal() {
+    let state = TempDir::new().unwrap();
+    let (mut journal, _) = open(state.path()).await;
+    let kept = Entry::Kept { app: "orders".into(), service: "//gone".into(), target: target("orders") };
+    journal.append(&kept).unwrap();
+    drop(journal);
+    let records = Daemon::start(config(state.path(), &shell("orders", "exit 0", ""))).stop().await;
+    assert!(pids(&records).is_empty());
+    assert_eq!(replay(state.path()).await.kept.len(), 1);
+}
+
+#[tokio::test]
+async fn two_daemons_do_not_share_a_state_folder() {
+    let state = TempDir::new().unwrap();
+    let config = config(state.path(), &shell("orders", "exit 0", ""));
+    let first = Daemon::start(config.clone());
+    first.notify("orders").await.unwrap();
+    let error = Daemon::start(config).refused().await;
+    assert!(matches!(error, ActivatorError::Journal(JournalError::InUse(_))), "{error:?}");
+}

@@ -1,0 +1,6 @@
+//! The program as a user runs it: demo, emulator, activator check.
+
+mod activator_check;
+mod demo;
+mod emulator;
+mod scripts;

@@ -1,0 +1,57 @@
+//! The scripts of `sql/`: each runs twice, the tear-down leaves nothing, and Microsoft's parser accepts them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ssbroker::client::Broker;
+
+use crate::support::{Backend, Embedded, run_script};
+
+fn scripts() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut scripts: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|e| e == "sql")).collect();
+    scripts.sort();
+    scripts
+}
+
+async fn objects(broker: &Broker) -> Vec<String> {
+    let sql = "SELECT name FROM sys.services WHERE service_id > 65535 UNION ALL \
+               SELECT name FROM sys.service_queues WHERE is_ms_shipped = 0 UNION ALL \
+               SELECT name FROM sys.service_contracts WHERE service_contract_id > 65535 UNION ALL \
+               SELECT name FROM sys.service_message_types WHERE message_type_id > 65535 UNION ALL \
+               SELECT name FROM sys.event_notifications UNION ALL SELECT name FROM sys.tables";
+    let rows = broker.batch(sql).await.unwrap().into_rows();
+    rows.iter().map(|row| row.get("name").unwrap()).collect()
+}
+
+#[tokio::test]
+async fn every_script_runs_twice_and_the_tear_down_leaves_nothing() {
+    let embedded = Embedded::start().await;
+    let broker = Broker::connect(&embedded.connection_string()).await.unwrap();
+    broker.batch("CREATE DATABASE scripts").await.unwrap();
+    let broker = Broker::connect(&embedded.emulator.connection_string("scripts")).await.unwrap();
+    let scripts = scripts();
+    assert_eq!(scripts.len(), 6);
+    let mut most = 0;
+    for script in &scripts {
+        let text = std::fs::read_to_string(script).unwrap();
+        run_script(&broker, &text).await;
+        run_script(&broker, &text).await;
+        most = most.max(objects(&broker).await.len());
+    }
+    assert_eq!(most, 13);
+    assert_eq!(objects(&broker).await, [] as [&str; 0]);
+}
+
+#[test]
+fn every_script_passes_microsofts_parser() {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tools/tsql-check");
+    if !tool.exists() {
+        println!("skipped: {} is not there", tool.display());
+        return;
+    }
+    let output = Command::new(tool).args(scripts()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

@@ -1,0 +1,95 @@
+//! What all integration tests share: the server they run against.
+//!
+//! That is the embedded broker, always; or the server named by `SSBROKER_TEST_SERVER` (a connection string with rights to
+//! create objects), for the suites that take their backend as an argument.
+
+use std::sync::Arc;
+
+use ssbroker_emulator::{Clock, Emulator, ManualClock};
+
+/// A server under test.
+pub(crate) trait Backend: Send + Sync {
+    /// How to connect to it, in a database of the test's own choice, as a login that may create objects.
+    fn connection_string(&self) -> String;
+
+    /// The clock its timers run by, if the test may move it.
+    fn manual_clock(&self) -> Option<&ManualClock>;
+
+    /// What it is, for messages.
+    fn describe(&self) -> String;
+}
+
+/// The embedded broker, in this process.
+pub(crate) struct Embedded {
+    pub(crate) emulator: Emulator,
+    clock: Option<ManualClock>,
+}
+
+impl Embedded {
+    /// With the machine's clock.
+    pub(crate) async fn start() -> Self {
+        Self { emulator: Emulator::start().await.unwrap(), clock: None }
+    }
+
+    /// With a clock that only the test moves.
+    pub(crate) async fn with_manual_clock() -> Self {
+        let (clock, manual) = Clock::manual(Clock::real().now());
+        let emulator = Emulator::builder().clock(clock).start().await.unwrap();
+        Self { emulator, clock: Some(manual) }
+    }
+}
+
+impl Backend for Embedded {
+    fn connection_string(&self) -> String {
+        self.emulator.connection_string("msdb")
+    }
+
+    fn manual_clock(&self) -> Option<&ManualClock> {
+        self.clock.as_ref()
+    }
+
+    fn describe(&self) -> String {
+        "embedded broker".to_owned()
+    }
+}
+
+/// A server named by `SSBROKER_TEST_SERVER`.
+struct Server {
+    connection_string: String,
+}
+
+impl Backend for Server {
+    fn connection_string(&self) -> String {
+        self.connection_string.clone()
+    }
+
+    fn manual_clock(&self) -> Option<&ManualClock> {
+        None
+    }
+
+    fn describe(&self) -> String {
+        "server of SSBROKER_TEST_SERVER".to_owned()
+    }
+}
+
+/// The embedded broker with the machine's clock.
+pub(crate) async fn start() -> Arc<dyn Backend> {
+    Arc::new(Embedded::start().await)
+}
+
+/// Every backend there is: the embedded broker with a manual clock, and the named server if there is one.
+pub(crate) async fn all_backends() -> Vec<Arc<dyn Backend>> {
+    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(Embedded::with_manual_clock().await)];
+    match std::env::var("SSBROKER_TEST_SERVER") {
+        Ok(connection_string) => backends.push(Arc::new(Server { connection_string })),
+        Err(_) => println!("skipped: no server, since SSBROKER_TEST_SERVER is not set"),
+    }
+    backends
+}
+
+/// Runs a script of `sql/`, batch by batch.
+pub(crate) async fn run_script(broker: &ssbroker::client::Broker, script: &str) {
+    for batch in script.split("\nGO\n").filter(|batch| !batch.trim().is_empty()) {
+        broker.batch(batch).await.unwrap();
+    }
+}
