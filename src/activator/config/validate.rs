@@ -84,10 +84,12 @@ impl Judge<'_> {
             self.report.fault(written.line, "the connection string is empty");
             return None;
         }
-        let judged = resolve(&written.value, self.resolver).and_then(|connection| {
-            let warning = self.resolver.check_connection(connection.expose())?;
-            Ok((connection, warning))
-        });
+        let resolved = resolve(&written.value, self.resolver);
+        let judged =
+            resolved.map_err(|message| format!("connection string: {message}")).and_then(|connection| {
+                let warning = self.resolver.check_connection(connection.expose())?;
+                Ok((connection, warning))
+            });
         match judged {
             Ok((connection, warning)) => {
                 if let Some(warning) = warning {

@@ -86,7 +86,8 @@ fn statements_know_their_line_and_text() {
     let text = "-- a\nSELECT 1;\n\n  EXEC p\n  'x'\nSELECT\n2";
     let statements = statements(text);
     let lines: Vec<_> = statements.iter().map(|statement| statement.line).collect();
-    let texts: Vec<_> = statements.iter().map(|statement| &text[statement.span.start..statement.span.end]).collect();
+    let texts: Vec<_> =
+        statements.iter().map(|statement| &text[statement.span.start..statement.span.end]).collect();
     assert_eq!(lines, [2, 4, 6]);
     assert_eq!(texts, ["SELECT 1", "EXEC p\n  'x'", "SELECT\n2"]);
 }
