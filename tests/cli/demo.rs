@@ -82,7 +82,7 @@ fn an_unreadable_file_is_named_and_skipped_and_the_rest_goes_on() {
     fs::write(tree.path().join("readable"), b"a").unwrap();
     let unreadable = tree.path().join("unreadable");
     fs::write(&unreadable, b"b").unwrap();
-    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&unreadable).is_ok() {
         println!("skipped: the superuser can read every file");
         return;
