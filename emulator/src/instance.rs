@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::clock::Clock;
 use crate::engine::{Core, CoreOptions, IdSource, SessionId};
 use crate::error::SqlError;
+use crate::faults::FaultPlan;
 use crate::interpreter::{Procedure, Program, TextCache};
 use crate::value::Timestamp;
 
@@ -23,6 +24,7 @@ pub struct Instance {
     waiters: Mutex<HashMap<SessionId, Arc<Notify>>>,
     programs: Mutex<TextCache<Program>>,
     procedures: Mutex<TextCache<Procedure>>,
+    faults: FaultPlan,
     timer: Arc<Timer>,
     _timer_task: DropGuard,
 }
@@ -47,6 +49,7 @@ impl Instance {
             waiters: Mutex::default(),
             programs: Mutex::default(),
             procedures: Mutex::default(),
+            faults: FaultPlan::default(),
             timer: Arc::clone(&timer),
             _timer_task: stop.clone().drop_guard(),
         });
@@ -57,6 +60,11 @@ impl Instance {
     /// The clock all sessions share.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// What goes wrong on purpose.
+    pub(crate) fn faults(&self) -> &FaultPlan {
+        &self.faults
     }
 
     /// Runs one engine call, then wakes the sessions whose wait it may have ended.

@@ -97,7 +97,7 @@ impl RequestHandler for Session {
         sink: &mut dyn ResultSink,
         cancel: &CancellationToken,
     ) {
-        Execution::new(&mut self.state, sink, cancel).transaction(request);
+        Execution::new(&mut self.state, sink, cancel).transaction(request).await;
     }
 
     async fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {

@@ -22,6 +22,7 @@ mod dialogs;
 mod dispatch;
 pub(crate) mod errors;
 mod event_notifications;
+mod fault_injection;
 mod grants;
 mod hooks;
 mod ids;
@@ -76,6 +77,7 @@ pub use definitions::{
 };
 pub use dialogs::{BeginDialog, Related};
 pub use event_notifications::{NewNotification, NotifyOn};
+pub use fault_injection::EventFault;
 pub use grants::GrantAction;
 pub use ids::{
     BindingId, ContractId, DatabaseId, FoldedName, IdSource, LoginId, MessageTypeId, NumericId, ObjectId,

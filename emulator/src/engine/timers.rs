@@ -17,7 +17,10 @@ impl Core {
     /// The next moment at which [`Core::tick`] has something to do; `None` when only a call can change that.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let monitor = self.monitor_deadline();
-        [self.state.endpoints.next_deadline(), monitor].into_iter().flatten().min()
+        [self.state.endpoints.next_deadline(), monitor, self.held_event_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Does what is due at `now`: conversation timers, lifetimes, purges, queue monitors.
@@ -29,6 +32,7 @@ impl Core {
             };
             self.in_background(database, now, |tx| tx.fall_due(handle));
         }
+        self.release_events(now);
         let call = Call { session: SessionId::SYSTEM, now };
         self.settle(&call, true);
         self.collect_wakes();

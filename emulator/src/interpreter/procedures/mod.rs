@@ -100,6 +100,11 @@ impl BuiltIn {
         BUILT_IN.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)).map(|(.., built_in)| *built_in)
     }
 
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        BUILT_IN.iter().find(|(.., known)| *known == self).map_or("", |(name, ..)| name)
+    }
+
     /// The procedure of that number in a remote call (MS-TDS 2.2.6.6).
     ///
     /// # Errors

@@ -68,7 +68,7 @@ fn start<'r>(
         StatementKind::Use(database) => Box::pin(ready(settings::use_database(execution, frame, database))),
         StatementKind::Execute(it) => Box::pin(execute::run(execution, frame, it)),
         StatementKind::Kill(it) => Box::pin(security::kill(execution, frame, it)),
-        StatementKind::Transaction(it) => Box::pin(ready(transactions::run(execution, frame, it))),
+        StatementKind::Transaction(it) => Box::pin(transactions::run(execution, frame, it)),
         StatementKind::Cursor(it) => Box::pin(cursors::run(execution, frame, it)),
         StatementKind::Select(it) => Box::pin(query::select(execution, frame, it)),
         StatementKind::Insert(it) => Box::pin(query::insert(execution, frame, it)),
