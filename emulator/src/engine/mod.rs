@@ -68,7 +68,7 @@ pub use broker_state::BrokerCounters;
 pub use conversation::End;
 pub use databases::{DatabaseOption, Termination};
 pub use definitions::{
-    Activation, ActivationUser, Body, BrokerPriority, Contract, ContractUsage, Database, Endpoint,
+    Activation, ActivationUser, Body, BrokerPriority, CheckDef, Contract, ContractUsage, Database, Endpoint,
     EndpointState, EventNotification, Grant, GrantState, Group, Inbound, KeyDef, Login, MessageKind,
     MessageStatus, MessageType, ModuleDef, ModuleKind, NotificationScope, Object, ObjectKind, OwnSide,
     PeerSide, Permission, PermissionKey, QueueDef, QueuedMessage, RemoteServiceBinding, Route, Schema,

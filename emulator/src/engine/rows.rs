@@ -112,12 +112,7 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// None of its own; blocks on a table that others have locked.
-    pub fn row_ids(
-        &mut self,
-        table: TableKey,
-        access: Access<'_>,
-        options: ReadOptions,
-    ) -> Op<Vec<RowId>> {
+    pub fn row_ids(&mut self, table: TableKey, access: Access<'_>, options: ReadOptions) -> Op<Vec<RowId>> {
         self.lock_for_reading(table, options)?;
         Ok(self.candidates(table, access))
     }

@@ -151,7 +151,11 @@ async fn definition(
 ) -> Result<Done, Stop> {
     match statement {
         DdlStatement::CreateTable(it) => tables::create(execution, frame, it).await,
-        DdlStatement::AlterTable(_) => Err(SqlError::unsupported("ALTER TABLE").into()),
+        DdlStatement::AlterTable(it) => tables::alter(execution, frame, it).await,
+        DdlStatement::CreateIndex(it) => tables::create_index(execution, frame, it).await,
+        DdlStatement::DropIndex { if_exists, indexes } => {
+            tables::drop_indexes(execution, frame, indexes, *if_exists).await
+        }
         DdlStatement::TruncateTable(it) => tables::truncate(execution, frame, it).await,
         DdlStatement::Procedure(it) => procedures::define(execution, frame, it).await,
         DdlStatement::CreateSchema(it) => databases::create_schema(execution, frame, it).await,

@@ -146,11 +146,7 @@ impl Matching<'_> {
 }
 
 /// Rows of several sources for which the condition holds.
-fn joined(
-    source: &Source,
-    filter: Option<&Predicate>,
-    ctx: &mut Context<'_, '_>,
-) -> Op<Vec<Vec<Value>>> {
+fn joined(source: &Source, filter: Option<&Predicate>, ctx: &mut Context<'_, '_>) -> Op<Vec<Vec<Value>>> {
     let rows = rows_of(source, filter, None, ctx)?;
     let Some(filter) = filter else { return Ok(rows) };
     let mut kept = Vec::new();
