@@ -204,7 +204,13 @@ impl Tx<'_> {
 
     fn lock_for_reading(&mut self, table: TableKey, options: ReadOptions) -> Op<()> {
         if options.whole_table {
-            return self.lock_object(table, LockMode::S, LockDuration::Transaction);
+            // Who means to change what nobody may add to must not wait for another who means the same: that would be a
+            // deadlock.
+            let mode = match options.lock {
+                Some(LockMode::U | LockMode::X) => LockMode::U,
+                _ => LockMode::S,
+            };
+            return self.lock_object(table, mode, LockDuration::Transaction);
         }
         match options.lock {
             Some(LockMode::U | LockMode::X) => {

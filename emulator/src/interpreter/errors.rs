@@ -33,6 +33,11 @@ pub(super) fn too_many_prefixes(kind: &str, name: &str) -> SqlError {
     SqlError::new(9609, format!("{kind} name '{name}' has more prefixes than the 0 allowed"))
 }
 
+/// 8164: INSERT .. EXEC inside another.
+pub(super) fn nested_insert_exec() -> SqlError {
+    SqlError::new(8164, "INSERT .. EXEC cannot stand in what another INSERT .. EXEC runs")
+}
+
 /// 133: GOTO names a label the batch lacks.
 pub(super) fn label_not_found(label: &str) -> SqlError {
     let text = format!("GOTO refers to the label '{label}', which this batch or procedure does not have");

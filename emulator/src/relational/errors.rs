@@ -183,6 +183,14 @@ pub(crate) fn depends_on_column(object: &str, column: &str) -> SqlError {
     SqlError::new(5074, format!("'{object}' depends on column '{column}'"))
 }
 
+/// 8672: MERGE would change one row twice.
+pub(crate) fn merge_matches_twice() -> SqlError {
+    SqlError::new(
+        8672,
+        "MERGE would change the same row of the target twice: several rows of the source match it",
+    )
+}
+
 /// 220: an integer outside the range of `tinyint` or `smallint`.
 pub(crate) fn integer_overflow(ty: &str, value: i64) -> SqlError {
     SqlError::new(220, format!("Arithmetic overflow error for data type {ty}, value = {value}.")).state(2)

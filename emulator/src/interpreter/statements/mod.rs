@@ -74,7 +74,7 @@ fn start<'r>(
         StatementKind::Insert(it) => Box::pin(query::insert(execution, frame, it)),
         StatementKind::Update(it) => Box::pin(query::update(execution, frame, it)),
         StatementKind::Delete(it) => Box::pin(query::delete(execution, frame, it)),
-        StatementKind::Merge(_) => Box::pin(ready(Err(SqlError::unsupported("MERGE").into()))),
+        StatementKind::Merge(it) => Box::pin(query::merge(execution, frame, it)),
         StatementKind::Broker(it) => Box::pin(broker(execution, frame, it)),
         StatementKind::BrokerDdl(it) => Box::pin(broker_objects::run(execution, frame, it)),
         StatementKind::Ddl(it) => Box::pin(definition(execution, frame, it)),

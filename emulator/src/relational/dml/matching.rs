@@ -44,6 +44,23 @@ pub(super) struct Found {
     source: BoundSource,
 }
 
+impl Found {
+    /// The sources of a statement that has exactly two, the target first.
+    ///
+    /// # Errors
+    /// 4406 when the target is a common table expression or stands elsewhere.
+    pub(super) fn into_sides(self) -> Result<(Found, Source, Source), SqlError> {
+        let Source::Join(join) = self.source.source else {
+            return Err(errors::not_updatable("target of MERGE"));
+        };
+        if self.rows.offset != 0 || self.rows.mapping.is_some() {
+            return Err(errors::not_updatable("target of MERGE"));
+        }
+        let source = BoundSource { source: Source::Nothing, columns: Vec::new() };
+        Ok((Found { source, ..self }, join.left, join.right))
+    }
+}
+
 impl Matching<'_> {
     /// Binds the sources and finds the target among them, or before them when they do not name it.
     ///
@@ -159,7 +176,7 @@ fn joined(source: &Source, filter: Option<&Predicate>, ctx: &mut Context<'_, '_>
 }
 
 /// Rows of the target are read as such that will be changed: READPAST skips those that somebody means to change, too.
-fn lock_for_change(source: &mut Source) {
+pub(super) fn lock_for_change(source: &mut Source) {
     match source {
         Source::Table { options, with_ids: true, .. } => {
             options.lock = Some(options.lock.map_or(LockMode::U, |lock| lock.join(LockMode::U)));

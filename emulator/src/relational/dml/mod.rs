@@ -1,4 +1,4 @@
-//! INSERT, UPDATE and DELETE, on tables and table variables.
+//! INSERT, UPDATE, DELETE and MERGE, on tables and table variables.
 //!
 //! Every statement finds all its rows and values first and changes afterwards, so that it sees nothing of its own doing
 //! and, where it has to wait, has done nothing yet that would not be undone.
@@ -6,6 +6,7 @@
 mod delete;
 mod insert;
 mod matching;
+mod merge;
 mod new_row;
 mod output;
 mod shape;
@@ -20,7 +21,8 @@ use new_row::RowMaker;
 use shape::Shape;
 
 pub(crate) use delete::delete;
-pub(crate) use insert::insert;
+pub(crate) use insert::{insert, insert_returned};
+pub(crate) use merge::merge;
 pub(crate) use update::update;
 
 /// Columns and rows of a result.
