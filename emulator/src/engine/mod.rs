@@ -6,6 +6,7 @@
 
 mod activation;
 mod admission;
+mod application_locks;
 mod broker_database;
 mod broker_errors;
 mod broker_faults;
@@ -62,6 +63,7 @@ mod waiters;
 
 pub use self::core::{Call, Core, CoreOptions, Interrupt, LockInfo, Op, Step, Wait, WaitOn};
 pub use activation::{MonitorRow, MonitorState};
+pub use application_locks::LockOwner;
 pub use broker_database::BrokerOption;
 pub use broker_priorities::{Criterion, PriorityOptions};
 pub use broker_state::BrokerCounters;

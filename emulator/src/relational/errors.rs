@@ -134,6 +134,11 @@ pub(crate) fn check_violated(statement: &str, constraint: &str, table: &str) -> 
     SqlError::new(547, text).state(0)
 }
 
+/// 1224, 1225, 1226: what an application lock is asked with.
+pub(crate) fn invalid_application_lock(number: i32, what: &str, function: &str) -> SqlError {
+    SqlError::new(number, format!("{function} got an application lock {what} that is not valid"))
+}
+
 /// 1505: rows with the same key under a unique index about to be made.
 pub(crate) fn index_has_duplicates(index: &str, table: &str) -> SqlError {
     let text =

@@ -53,6 +53,7 @@ pub(crate) use alter_table::{alter_table, create_index, drop_index};
 pub(crate) use convert::convert;
 pub(crate) use dml::{DmlOutcome, delete, insert, insert_returned, merge, update};
 pub(crate) use environment::{Environment, SessionFacts};
+pub(crate) use functions::ApplicationLock;
 pub(crate) use names::split_name;
 pub(crate) use query::{Projection, QueryOutcome, query, queue_columns, queue_row};
 pub(crate) use resolve_type::resolve_type;
