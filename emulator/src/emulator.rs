@@ -118,6 +118,7 @@ impl Emulator {
 
     /// Closes the listener and all connections, rolling back what is open, and waits until that is done.
     pub async fn shutdown(self) {
+        self.instance.end_activation();
         self.stop.cancel();
         self.connections.close();
         self.connections.wait().await;
@@ -136,6 +137,7 @@ impl Emulator {
 
 impl Drop for Emulator {
     fn drop(&mut self) {
+        self.instance.end_activation();
         self.stop.cancel();
         self.connections.close();
     }

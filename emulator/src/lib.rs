@@ -37,6 +37,7 @@ pub mod session;
 pub mod tls;
 pub mod value;
 
+mod activation;
 mod catalog;
 mod emulator;
 

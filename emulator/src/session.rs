@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::{LoginId, LoginInfo};
+use crate::engine::{LoginId, LoginInfo, SessionId};
 use crate::error::SqlError;
 use crate::instance::Instance;
 use crate::interpreter::{Execution, SessionState, database_context, database_name};
@@ -64,6 +64,11 @@ impl Session {
             application: application.to_owned(),
         };
         Session::open(instance, &info)
+    }
+
+    /// Its key in the engine.
+    pub(crate) fn id(&self) -> SessionId {
+        self.state.id
     }
 
     /// Name of the current database.

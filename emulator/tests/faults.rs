@@ -13,7 +13,7 @@ type Connection = Client<Compat<DuplexStream>>;
 
 async fn started() -> (Emulator, ManualClock) {
     let (clock, hands) = Clock::manual(Timestamp::from_unix_ticks(1_780_315_200 * 10_000_000));
-    (Emulator::builder().clock(clock).start().await.unwrap(), hands)
+    (Emulator::builder().clock(clock).start().await.expect("a port is free"), hands)
 }
 
 async fn try_connect(emulator: &Emulator, application: &str) -> Result<Connection, Error> {
@@ -25,7 +25,7 @@ async fn try_connect(emulator: &Emulator, application: &str) -> Result<Connectio
 }
 
 async fn connected(emulator: &Emulator, application: &str) -> Connection {
-    try_connect(emulator, application).await.unwrap()
+    try_connect(emulator, application).await.expect("the server takes connections")
 }
 
 async fn run(connection: &mut Connection, sql: &str) -> Result<(), Error> {
@@ -33,12 +33,13 @@ async fn run(connection: &mut Connection, sql: &str) -> Result<(), Error> {
 }
 
 async fn number(connection: &mut Connection, sql: &str) -> i32 {
-    let row = connection.simple_query(sql).await.unwrap().into_row().await.unwrap().unwrap();
-    row.get::<i32, _>(0).unwrap()
+    let answer = connection.simple_query(sql).await.expect("the query is sent");
+    let row = answer.into_row().await.expect("the query runs").expect("the query has a row");
+    row.get::<i32, _>(0).expect("the number is not NULL")
 }
 
 fn code(outcome: Result<(), Error>) -> u32 {
-    outcome.unwrap_err().code().expect("an error of the server")
+    outcome.expect_err("the statement fails").code().expect("an error of the server")
 }
 
 fn is_lost(outcome: &Result<(), Error>) -> bool {

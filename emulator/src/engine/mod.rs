@@ -62,7 +62,7 @@ mod users;
 mod waiters;
 
 pub use self::core::{Call, Core, CoreOptions, Interrupt, LockInfo, Op, Step, Wait, WaitOn};
-pub use activation::{MonitorRow, MonitorState};
+pub use activation::{ActivationRequest, MonitorRow, MonitorState, TaskEnd, TaskRow};
 pub use application_locks::LockOwner;
 pub use broker_database::BrokerOption;
 pub use broker_priorities::{Criterion, PriorityOptions};
