@@ -8,6 +8,7 @@ mod broker;
 mod compatibility;
 mod conversations;
 mod databases;
+mod indexes;
 mod monitoring;
 mod objects;
 mod remote;
@@ -57,6 +58,7 @@ fn families() -> impl Iterator<Item = &'static [View]> {
         compatibility::VIEWS,
         conversations::VIEWS,
         databases::VIEWS,
+        indexes::VIEWS,
         monitoring::VIEWS,
         objects::VIEWS,
         remote::VIEWS,

@@ -258,7 +258,7 @@ impl Core {
     pub fn locks(&self) -> Vec<LockInfo> {
         let all = self.locks.list().into_iter();
         all.filter_map(|(owner, resource, mode, granted)| {
-            let session = self.transactions.get(&owner)?.session;
+            let session = self.session_of(owner)?;
             Some(LockInfo { session, resource, mode, granted })
         })
         .collect()
@@ -320,9 +320,21 @@ impl Core {
         Transaction::new(TxnId(self.last_transaction), call.session, explicit)
     }
 
+    /// A number under which a session owns locks itself.
+    pub(super) fn new_lock_owner(&mut self) -> TxnId {
+        self.last_transaction += 1;
+        TxnId(self.last_transaction)
+    }
+
     pub(super) fn new_session_id(&mut self) -> SessionId {
         self.last_session += 1;
         SessionId(self.last_session)
+    }
+
+    /// Whose session owns locks under that number.
+    fn session_of(&self, owner: TxnId) -> Option<SessionId> {
+        let own = self.sessions.iter().find(|(_, session)| session.lock_owner == Some(owner));
+        self.transactions.get(&owner).map(|it| it.session).or(own.map(|(id, _)| *id))
     }
 
     /// Turns granted locks into wakes.

@@ -72,6 +72,13 @@ pub(crate) fn lock_timeout() -> SqlError {
     SqlError::new(1222, "the lock request was given up after the session's LOCK_TIMEOUT").state(51)
 }
 
+/// 40510: a session that holds an application lock in a weaker mode than it asks for, while others hold it, too.
+pub(crate) fn session_lock_conversion(name: &str) -> SqlError {
+    SqlError::unsupported(format_args!(
+        "waiting for a stronger mode of the session's application lock '{name}'"
+    ))
+}
+
 /// 1801: a database of that name exists.
 pub(crate) fn database_exists(name: &str) -> SqlError {
     SqlError::new(1801, format!("database '{name}' already exists; choose another name")).state(3)

@@ -78,6 +78,8 @@ pub(super) struct Session {
     pub(super) transaction: Option<TxnId>,
     pub(super) wait: Option<Wait>,
     pub(super) verdict: Option<Verdict>,
+    /// Under which number it owns application locks itself.
+    pub(super) lock_owner: Option<TxnId>,
     /// As whom it acts; the last one counts, the first one is its own.
     pub(super) contexts: Vec<Principal>,
 }
@@ -125,6 +127,7 @@ impl Core {
             transaction: None,
             wait: None,
             verdict: None,
+            lock_owner: None,
             contexts,
         };
         self.sessions.insert(id, session);
@@ -144,6 +147,7 @@ impl Core {
     /// Ends a session. What it had open is rolled back, which counts for the poison rule (U-35).
     pub fn close_session(&mut self, session: SessionId, now: Timestamp) {
         self.abandon_transaction(&Call { session, now });
+        self.release_session_locks(session);
         self.drop_temporary_tables(session, now);
         let Some(closed) = self.sessions.remove(&session) else { return };
         self.wake_waiting(&WaitOn::DatabaseInUse(closed.info.database));
@@ -167,6 +171,7 @@ impl Core {
         } else {
             self.abandon_transaction(call);
         }
+        self.release_session_locks(call.session);
         self.drop_temporary_tables(call.session, call.now);
         let session = self.session_mut(call.session);
         session.contexts.truncate(1);
@@ -254,6 +259,7 @@ impl Core {
     /// Rolls a session back and lets it answer 596 from now on. It no longer counts as being in its database.
     pub(super) fn kill_session(&mut self, session: SessionId, now: Timestamp) {
         self.abandon_transaction(&Call { session, now });
+        self.release_session_locks(session);
         hooks::cancel_queue_wait(self, session);
         let Some(killed) = self.sessions.get_mut(&session) else { return };
         killed.verdict = Some(Verdict::Killed);

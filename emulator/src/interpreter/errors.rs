@@ -28,9 +28,28 @@ pub(super) fn table_variable_not_declared(name: &str) -> SqlError {
     SqlError::with_severity(1087, 15, format!("Must declare the table variable \"{name}\"."))
 }
 
+/// 1228: an application lock procedure called with something it cannot use. The number is assumed for a transaction that
+/// is missing.
+pub(super) fn application_lock(procedure: &str, what: &str) -> SqlError {
+    SqlError::new(1228, format!("{procedure} cannot use the {what}"))
+}
+
+/// 1223: an application lock given up that is not held.
+pub(super) fn application_lock_not_held(resource: &str) -> SqlError {
+    SqlError::new(
+        1223,
+        format!("the application lock '{resource}' cannot be released, because it is not held"),
+    )
+}
+
 /// 9609: prefixes before a name that takes none.
 pub(super) fn too_many_prefixes(kind: &str, name: &str) -> SqlError {
     SqlError::new(9609, format!("{kind} name '{name}' has more prefixes than the 0 allowed"))
+}
+
+/// 8164: INSERT .. EXEC inside another.
+pub(super) fn nested_insert_exec() -> SqlError {
+    SqlError::new(8164, "INSERT .. EXEC cannot stand in what another INSERT .. EXEC runs")
 }
 
 /// 133: GOTO names a label the batch lacks.

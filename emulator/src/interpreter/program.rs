@@ -10,7 +10,7 @@ use super::errors;
 use crate::error::SqlError;
 use crate::tsql::ast::Condition;
 use crate::tsql::ast::ddl::TableElement;
-use crate::tsql::ast::name::{DataTypeName, Ident, VariableName};
+use crate::tsql::ast::name::{DataTypeName, Ident, Span, VariableName};
 use crate::tsql::ast::statement::{
     Declaration, If, Statement, StatementKind, TryCatch, UndeclaredVariable, While,
 };
@@ -34,6 +34,8 @@ pub(crate) struct Program {
 pub(super) struct Step {
     /// Line of the statement it comes from, 1-based.
     pub(super) line: u32,
+    /// Where that statement stands in the text.
+    pub(super) span: Span,
     /// Where an error caught here goes on: the first step of the CATCH block.
     pub(super) handler: Option<usize>,
     /// How many CATCH blocks that CATCH block stands in; errors caught further inside are over when it begins.
@@ -142,6 +144,8 @@ struct Layout {
     /// Steps of the TRY blocks around here that still await the step their CATCH begins at.
     guarded: Vec<Vec<usize>>,
     catch_depth: usize,
+    /// The statement that is laid out.
+    span: Span,
 }
 
 /// A WHILE around a place.
@@ -161,6 +165,7 @@ impl Layout {
 
     fn statement(&mut self, statement: Statement) -> Result<(), SqlError> {
         let line = statement.line;
+        self.span = statement.span;
         match statement.kind {
             StatementKind::Block(inner) => self.statements(inner),
             StatementKind::If(branch) => self.branch(line, *branch),
@@ -186,6 +191,7 @@ impl Layout {
         let at = self.steps.len();
         self.steps.push(Step {
             line,
+            span: self.span,
             handler: None,
             handler_depth: 0,
             catch_depth: self.catch_depth,

@@ -7,11 +7,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::effects::{self, Reach};
-use super::execution::{Execution, Raised, Stop};
+use super::execution::{Done, Execution, Raised, Stop};
+use super::faults::Aftermath;
 use super::frame::Frame;
 use super::program::{Action, Step};
 use super::{errors, statements};
 use crate::error::SqlError;
+use crate::faults::Point;
 use crate::output::Event;
 use crate::relational::condition;
 use crate::tsql::ast::{Condition, Expr, StatementKind};
@@ -95,10 +97,25 @@ async fn run_statement(
 ) -> Result<usize, Stop> {
     let guarded = execution.guarded;
     execution.guarded |= step.handler.is_some();
-    let done = statements::run(execution, frame, statement).await;
+    let done = run_struck(execution, frame, step, statement).await;
     execution.guarded = guarded;
-    execution.finish(done?).await?;
+    let (done, aftermath) = done?;
+    execution.finish(done).await?;
+    execution.follow_up(aftermath).await?;
     Ok(frame.at + 1)
+}
+
+/// Runs a statement unless a planned fault strikes first.
+async fn run_struck(
+    execution: &mut Execution<'_>,
+    frame: &mut Frame,
+    step: &Step,
+    statement: &StatementKind,
+) -> Result<(Done, Option<Aftermath>), Stop> {
+    let program = Arc::clone(&frame.program);
+    let text = program.text.get(step.span.start..step.span.end).unwrap_or_default();
+    let aftermath = execution.strike(Point::Statement, text).await?;
+    Ok((statements::run(execution, frame, statement).await?, aftermath))
 }
 
 impl Execution<'_> {

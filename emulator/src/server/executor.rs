@@ -63,6 +63,9 @@ impl<H: RequestHandler, W: AsyncWrite + Unpin + Send> Executor<H, W> {
         if !cancel.is_cancelled() {
             self.execute(message, &cancel).await;
         }
+        if self.reply.is_cut() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         if cancel.is_cancelled() {
             return self.reply.end_interrupted().await;
         }
@@ -100,7 +103,7 @@ impl<H: RequestHandler, W: AsyncWrite + Unpin + Send> Executor<H, W> {
 
     async fn calls(&mut self, message: Message, cancel: &CancellationToken) -> Result<(), ProtocolError> {
         for call in rpc::decode(message.payload)? {
-            if cancel.is_cancelled() {
+            if cancel.is_cancelled() || self.reply.is_cut() {
                 return Ok(());
             }
             count(&self.counters.rpcs);
