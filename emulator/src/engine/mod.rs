@@ -25,6 +25,7 @@ mod event_notifications;
 mod grants;
 mod hooks;
 mod ids;
+mod injection;
 mod inspection;
 mod locks;
 mod logins;
