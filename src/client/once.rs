@@ -124,8 +124,9 @@ async fn send_chunks(
     for chunk in messages.chunks(SEND_SIZES[SEND_SIZES.len() - 1]) {
         let chunk: Vec<&(Uuid, OutgoingMessage)> = chunk.iter().collect();
         let response = session.execute_response(&statements::send_once(dialog, &chunk)).await?;
-        let answer = outcome::decode(chunk.len(), response)
-            .map_err(|error| error.during(format!("sending once on {dialog}")))?;
+        let answer = outcome::decode(chunk.len(), response).map_err(|error| {
+            error.during(format!("sending once on {dialog} (tables of sql/07-sending.sql)"))
+        })?;
         attempt.outcomes.extend(answer.outcomes.into_iter().map(read));
         attempt.rolled_back = answer.rolled_back;
         if answer.rolled_back {

@@ -155,6 +155,8 @@ pub struct PoolStats {
     pub resent: u64,
     /// Pending messages of dead dialogs that went to the table of unsent messages.
     pub unsent: u64,
+    /// Transactions repeated because they lost a deadlock.
+    pub repeated: u64,
     /// Dialogs in use that the peer ended by itself.
     pub ended_by_peer: u64,
     /// Dialogs open and in use now.
@@ -200,6 +202,11 @@ impl Ledger {
     pub(super) fn left_open(&mut self, conversation: ConversationHandle) {
         self.died(conversation);
         self.left_open += 1;
+    }
+
+    /// A transaction lost a deadlock and is done again.
+    pub(super) fn repeated(&mut self) {
+        self.counts.repeated += 1;
     }
 
     /// What became of the pending messages of a dead dialog.

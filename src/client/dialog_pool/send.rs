@@ -55,7 +55,10 @@ impl Shared {
             }
             pending = again.into_iter().map(|at| pending[at]).collect();
             match dialog {
-                _ if lost => pause(attempt).await,
+                _ if lost => {
+                    self.ledger().repeated();
+                    pause(attempt).await;
+                }
                 Some(dialog) => {
                     if let Err(error) = self.replace_in(session, scope, slot, spec, dialog).await {
                         return refused(outcomes, &pending, error);

@@ -56,6 +56,7 @@ impl Shared {
             if !lost || attempt == MOST_ATTEMPTS {
                 return Ok(sent?.outcomes);
             }
+            self.ledger().repeated();
             pause(attempt).await;
         }
     }
