@@ -1,4 +1,4 @@
--- Removes what 02, 03 and 05 made, in the order the server enforces: notification, services, queues, contract, types.
+-- Removes what 02, 03 and 05 to 08 made, in the order the server enforces: notification, services, queues, contract, types.
 --
 -- Messages and conversations of these services go with them. Running it again does nothing.
 IF EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueActivation')
@@ -24,4 +24,10 @@ IF EXISTS (SELECT 1 FROM sys.service_message_types WHERE name = N'//ssbroker/End
 GO
 IF OBJECT_ID(N'ssbroker.attempts', N'U') IS NOT NULL DROP TABLE [ssbroker].[attempts];
 IF OBJECT_ID(N'ssbroker.dead_letters', N'U') IS NOT NULL DROP TABLE [ssbroker].[dead_letters];
+IF OBJECT_ID(N'ssbroker.pool_dialogs', N'U') IS NOT NULL DROP TABLE [ssbroker].[pool_dialogs];
+IF OBJECT_ID(N'ssbroker.pending_messages', N'P') IS NOT NULL DROP PROCEDURE [ssbroker].[pending_messages];
+IF OBJECT_ID(N'ssbroker.count_pending', N'P') IS NOT NULL DROP PROCEDURE [ssbroker].[count_pending];
+IF OBJECT_ID(N'ssbroker.unsent', N'U') IS NOT NULL DROP TABLE [ssbroker].[unsent];
+IF OBJECT_ID(N'ssbroker.sent_messages', N'U') IS NOT NULL DROP TABLE [ssbroker].[sent_messages];
+IF OBJECT_ID(N'ssbroker.delayed_messages', N'U') IS NOT NULL DROP TABLE [ssbroker].[delayed_messages];
 GO

@@ -116,6 +116,14 @@ impl Emulator {
         Faults::new(Arc::clone(&self.instance), Arc::clone(&self.gate))
     }
 
+    /// Lets a conversation fail with a broker's error, as a network or another server could cause it: the Error message at
+    /// this endpoint carries `number` negated, and what was sent and not delivered stays in the transmission queue.
+    /// Returns whether there is such an endpoint.
+    pub fn fail_conversation(&self, handle: Uuid, number: u32, text: &str) -> bool {
+        let now = self.instance.clock().now();
+        self.instance.call(|core| core.fail_conversation(handle, number, text, now))
+    }
+
     /// Closes the listener and all connections, rolling back what is open, and waits until that is done.
     pub async fn shutdown(self) {
         self.instance.end_activation();

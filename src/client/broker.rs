@@ -187,14 +187,7 @@ impl Broker {
     /// the server does not tell the two apart. Cancelling is safe.
     pub async fn queue_of(&self, service: &ServiceName) -> Result<QueueName> {
         let mut session = self.session().await?;
-        let results = session.execute(&statements::queue_of(service)).await?;
-        let row = results.first_row().ok_or_else(|| {
-            let text = format!(
-                "service {service} does not exist in this database, or VIEW DEFINITION on it is missing"
-            );
-            Error::new(ErrorKind::ObjectMissing, text)
-        })?;
-        QueueName::in_schema(row.get::<String>("schema_name")?, row.get::<String>("queue_name")?)
+        sending::queue_of(&mut session, service).await
     }
 
     /// The options it was made with.

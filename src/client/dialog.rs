@@ -123,6 +123,10 @@ impl DialogBuilder {
         }
     }
 
+    pub(crate) fn into_spec(self) -> Result<DialogSpec> {
+        self.spec
+    }
+
     fn set(mut self, change: impl FnOnce(&mut DialogSpec) -> Result<()>) -> Self {
         self.spec = self.spec.and_then(|mut spec| {
             change(&mut spec)?;

@@ -39,6 +39,9 @@ pub enum ErrorKind {
     BrokerDisabled,
     /// A permission is missing.
     PermissionDenied,
+    /// A dialog is over, and this login may not see which of its messages were never delivered: only members of db_owner
+    /// can, or whoever may run the procedures of `sql/07-sending.sql`.
+    PendingUnknown,
     /// A queue, service, contract, message type or database does not exist.
     ObjectMissing,
     /// The message itself is refused: its type, its body, its size.

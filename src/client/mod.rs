@@ -1,17 +1,21 @@
 //! The client library: dialogs, a dialog pool, receivers and workers.
 //!
 //! Everything starts from a [`Broker`]. This folder knows neither the activator, nor the command line, nor the embedded
-//! broker; only `session` and `pool` name the SQL driver.
+//! broker; only `session`, `pool` and `outbox` name the SQL driver.
 
 mod body;
 mod broker;
+mod delayed;
+mod delivery;
 mod dialog;
 mod dialog_pool;
 mod error;
 mod ids;
 mod message;
 mod names;
+mod once;
 mod options;
+pub mod outbox;
 mod outcome;
 mod poison;
 mod pool;
@@ -27,12 +31,15 @@ mod worker;
 
 pub use body::Body;
 pub use broker::{Broker, BrokerInstance};
+pub use delayed::DueSent;
+pub use delivery::{ConversationState, DeliveryStatus};
 pub use dialog::{Dialog, DialogBuilder};
-pub use dialog_pool::{Destination, DialogPool, PoolOptions, PoolStats};
+pub use dialog_pool::{Destination, DialogPool, PoolOptions, PoolStats, Repair};
 pub use error::{Error, ErrorKind, Result, ServerError};
 pub use ids::{ConversationGroup, ConversationHandle};
 pub use message::{ErrorBody, Message, MessageKind, OutgoingMessage};
 pub use names::{ContractName, MessageTypeName, QueueName, ServiceName};
+pub use once::SendOnce;
 pub use options::{BrokerOptions, DEFAULT_PORT, Encryption};
 pub use outcome::SendOutcome;
 pub use poison::{PoisonAction, PoisonPolicy};

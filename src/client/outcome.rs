@@ -6,6 +6,7 @@ use super::error::{Error, ErrorKind, Result, ServerError};
 use super::ids::ConversationHandle;
 use super::rows::{Results, Row};
 use super::session::Response;
+use super::statements;
 
 /// What became of one message of several.
 #[derive(Clone, Debug)]
@@ -102,6 +103,9 @@ pub(crate) fn decode(count: usize, response: Response) -> Result<SendAnswer> {
 fn read_rows(answer: &mut SendAnswer, results: Results) -> Result<bool> {
     let mut concluded = false;
     for row in results.into_rows() {
+        if let Ok(refused) = row.get::<i32>("refused") {
+            return Err(refusal(refused));
+        }
         if row.value("position").is_ok() {
             read_failure(answer, &row)?;
         } else {
@@ -111,6 +115,19 @@ fn read_rows(answer: &mut SendAnswer, results: Results) -> Result<bool> {
         }
     }
     Ok(concluded)
+}
+
+/// Why nothing was sent on a connection that is not ours.
+fn refusal(reason: i32) -> Error {
+    match reason {
+        statements::DIALOG_OVER => {
+            Error::new(ErrorKind::DialogOver, "nothing was sent: the dialog has ended or failed")
+        }
+        _ => Error::new(
+            ErrorKind::Statement,
+            "nothing was sent: the connection has no transaction open, so begin one first",
+        ),
+    }
 }
 
 fn read_failure(answer: &mut SendAnswer, row: &Row) -> Result<()> {

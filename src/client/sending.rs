@@ -7,8 +7,9 @@
 use super::error::{Error, ErrorKind, Result};
 use super::ids::ConversationHandle;
 use super::message::OutgoingMessage;
+use super::names::{QueueName, ServiceName};
 use super::outcome::{self, SendAnswer};
-use super::session::Session;
+use super::session::{Connection, Session};
 use super::statements::{self, DialogSpec, Opening, SEND_SIZES, Scope, Statement};
 
 /// The most body bytes of one request, unless a single message is larger. The driver holds a request twice in memory.
@@ -74,10 +75,10 @@ pub(crate) async fn send_many(
     let chunks = split(messages);
     match (scope, chunks.as_slice()) {
         (_, [chunk]) => send_chunk(session, scope, opening, chunk).await,
-        (Scope::Joined, chunks) => send_chunks(session, opening, chunks).await,
+        (Scope::Joined | Scope::Guest, chunks) => send_chunks(session, scope, opening, chunks).await,
         (Scope::Own, chunks) => {
             session.begin().await?;
-            let answer = send_chunks(session, opening, chunks).await;
+            let answer = send_chunks(session, Scope::Joined, opening, chunks).await;
             match &answer {
                 Ok(answer) if !answer.rolled_back => session.commit().await?,
                 // A session that is not clean is discarded, which rolls back as well.
@@ -87,6 +88,26 @@ pub(crate) async fn send_many(
             answer
         }
     }
+}
+
+/// Sends messages on one conversation in the transaction that the caller's connection has open.
+pub(crate) async fn send_as_guest(
+    connection: &mut impl Connection,
+    opening: Opening<'_>,
+    messages: &[&OutgoingMessage],
+) -> Result<SendAnswer> {
+    send_chunks(connection, Scope::Guest, opening, &split(messages)).await
+}
+
+/// The queue of a service in this database.
+pub(crate) async fn queue_of(session: &mut Session, service: &ServiceName) -> Result<QueueName> {
+    let results = session.execute(&statements::queue_of(service)).await?;
+    let row = results.first_row().ok_or_else(|| {
+        let text =
+            format!("service {service} does not exist in this database, or VIEW DEFINITION on it is missing");
+        Error::new(ErrorKind::ObjectMissing, text)
+    })?;
+    QueueName::in_schema(row.get::<String>("schema_name")?, row.get::<String>("queue_name")?)
 }
 
 /// Ends a conversation.
@@ -126,24 +147,22 @@ async fn run(session: &mut Session, scope: Scope, statement: &Statement<'_>) -> 
     let answer = session.execute(statement).await;
     match scope {
         Scope::Own => answer.map_err(Error::into_commit_outcome),
-        Scope::Joined => answer,
+        Scope::Joined | Scope::Guest => answer,
     }
 }
 
 async fn send_chunk(
-    session: &mut Session,
+    connection: &mut impl Connection,
     scope: Scope,
     opening: Opening<'_>,
     chunk: &[&OutgoingMessage],
 ) -> Result<SendAnswer> {
     let statement = statements::send_batch(scope, opening, chunk);
-    let answered = session
-        .execute_response(&statement)
-        .await
-        .and_then(|response| outcome::decode(chunk.len(), response));
+    let answered =
+        connection.run(&statement).await.and_then(|response| outcome::decode(chunk.len(), response));
     let answered = match scope {
         Scope::Own => answered.map_err(Error::into_commit_outcome),
-        Scope::Joined => answered,
+        Scope::Joined | Scope::Guest => answered,
     };
     answered.map_err(|error| match opening {
         Opening::Existing(conversation) => error.during(format!("sending on {conversation}")),
@@ -153,7 +172,8 @@ async fn send_chunk(
 
 /// Sends chunk after chunk in the open transaction, until one of them dooms it.
 async fn send_chunks(
-    session: &mut Session,
+    connection: &mut impl Connection,
+    scope: Scope,
     mut opening: Opening<'_>,
     chunks: &[&[&OutgoingMessage]],
 ) -> Result<SendAnswer> {
@@ -164,7 +184,7 @@ async fn send_chunks(
             whole.outcomes.extend((first..first + chunk.len()).map(outcome::SendOutcome::sent));
             continue;
         }
-        let answer = send_chunk(session, Scope::Joined, opening, chunk).await?;
+        let answer = send_chunk(connection, scope, opening, chunk).await?;
         whole.outcomes.extend(answer.outcomes.into_iter().map(|each| {
             let index = first + each.index();
             each.at(index)

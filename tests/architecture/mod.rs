@@ -21,9 +21,9 @@ const ABSENCES: &[Absence] = &[
     },
     Absence {
         below: &["src/client"],
-        except: &["src/client/session", "src/client/pool.rs"],
+        except: &["src/client/session", "src/client/pool.rs", "src/client/outbox"],
         words: &["tiberius", "bb8"],
-        why: "only session, pool and the error conversion name the driver",
+        why: "only session, pool and outbox name the driver",
     },
     Absence {
         below: &["src/activator"],
@@ -82,6 +82,8 @@ const ABSENCES: &[Absence] = &[
             "src/client/poison.rs",
             "src/client/retry.rs",
             "src/client/dialog_pool/core.rs",
+            "src/client/dialog_pool/cause.rs",
+            "src/client/dialog_pool/rate.rs",
         ],
         except: &[],
         words: &["std::fs", "tokio", "SystemTime", "Instant::now", "std::net", "std::process"],

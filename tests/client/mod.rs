@@ -1,7 +1,16 @@
 //! The client library against a server: the embedded broker, or one named by the environment.
 
+mod delayed;
+mod delivery;
 mod dialog_pools;
+mod keyed_order;
 mod objects;
+mod once;
+mod outbox;
 mod receiving;
+mod repairs;
 mod sending;
+mod sending_cases;
+mod shared_pools;
+mod stage;
 mod workers;

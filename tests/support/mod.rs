@@ -53,6 +53,35 @@ impl Backend for Embedded {
     }
 }
 
+/// An embedded broker as seen from one database of its own.
+pub(crate) struct InDatabase {
+    pub(crate) embedded: Embedded,
+    pub(crate) name: &'static str,
+}
+
+impl InDatabase {
+    /// Makes the database on that broker.
+    pub(crate) async fn create(embedded: Embedded, name: &'static str) -> Arc<Self> {
+        let broker = ssbroker::client::Broker::connect(&embedded.connection_string()).await.unwrap();
+        broker.batch(&format!("CREATE DATABASE [{name}]")).await.unwrap();
+        Arc::new(Self { embedded, name })
+    }
+}
+
+impl Backend for InDatabase {
+    fn connection_string(&self) -> String {
+        self.embedded.emulator.connection_string(self.name)
+    }
+
+    fn manual_clock(&self) -> Option<&ManualClock> {
+        self.embedded.manual_clock()
+    }
+
+    fn describe(&self) -> String {
+        format!("database {} of the embedded broker", self.name)
+    }
+}
+
 /// A server named by `SSBROKER_TEST_SERVER`.
 struct Server {
     connection_string: String,

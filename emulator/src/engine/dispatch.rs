@@ -26,7 +26,7 @@ use super::tx::Tx;
 enum Decision {
     /// It waits, for the queue if one is given.
     Hold(Held, Option<QueueKey>),
-    /// It is thrown away and its sender gets an Error.
+    /// Its sender gets an Error, and it waits with the rest until the conversation is ended (spec 4.5).
     Refuse(BrokerFault),
     /// It comes too late for anybody to care and is thrown away.
     Discard,
@@ -51,6 +51,10 @@ impl Tx<'_> {
         }
         match self.decide(&sender, send) {
             Decision::Hold(reason, waits_for) => self.hold(&sender, send, reason.status().into(), waits_for),
+            Decision::Refuse(fault) => {
+                self.hold(&sender, send, Held::PeerFailed.status().into(), None);
+                self.fail(sender.handle, &fault)
+            }
             decision => self.carry_out(&sender, send, decision),
         }
     }
@@ -80,6 +84,10 @@ impl Tx<'_> {
             let send = sent_again(&row);
             match self.decide(&sender, &send) {
                 Decision::Hold(reason, waits_for) => return self.restate(&row, reason, waits_for),
+                Decision::Refuse(fault) => {
+                    self.restate(&row, Held::PeerFailed, None);
+                    return self.fail(handle, &fault);
+                }
                 decision => {
                     self.put_transmission(row.order, None);
                     self.carry_out(&sender, &send, decision);
@@ -112,12 +120,8 @@ impl Tx<'_> {
 
     fn carry_out(&mut self, sender: &Endpoint, send: &PendingSend, decision: Decision) {
         match decision {
-            Decision::Hold(..) => {}
+            Decision::Hold(..) | Decision::Refuse(_) => {}
             Decision::Discard => self.acknowledge(sender, send, None),
-            Decision::Refuse(fault) => {
-                self.acknowledge(sender, send, None);
-                self.fail(sender.handle, &fault)
-            }
             Decision::BothEnded(peer) => {
                 self.acknowledge(sender, send, Some(peer.database));
                 self.meet_ended_peer(&peer, send)

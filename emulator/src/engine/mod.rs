@@ -27,6 +27,7 @@ mod fault_injection;
 mod grants;
 mod hooks;
 mod ids;
+mod injection;
 mod inspection;
 mod locks;
 mod logins;

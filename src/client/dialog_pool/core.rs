@@ -1,9 +1,7 @@
 //! The pure decisions of the dialog pool: which place to use, whether its dialog is used again, retired or replaced, and
 //! the books over all dialogs the pool ever began. No IO, no clock: time is passed in.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
-use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 
 use super::super::ids::ConversationHandle;
@@ -23,6 +21,8 @@ pub(super) enum Decision {
     Begin,
     /// Send on this dialog.
     Reuse(ConversationHandle),
+    /// Ask the server whether this dialog still takes messages: nobody knows what became of the last transaction on it.
+    Verify(ConversationHandle),
     /// Send the end-of-stream message on this dialog, then begin another.
     Retire(ConversationHandle),
 }
@@ -39,9 +39,34 @@ struct OpenDialog {
     begun_at: Instant,
     sends: u64,
     bytes: u64,
+    doubtful: bool,
 }
 
 impl Slot {
+    /// A place whose dialog is known from a table.
+    pub(super) fn restored(dialog: ConversationHandle, begun_at: Instant, sends: u64, bytes: u64) -> Self {
+        Self { dialog: Some(OpenDialog { conversation: dialog, begun_at, sends, bytes, doubtful: false }) }
+    }
+
+    /// The dialog that lies here, and how much was sent on it: messages, bytes.
+    pub(super) fn dialog(&self) -> Option<(ConversationHandle, u64, u64)> {
+        self.dialog.as_ref().map(|dialog| (dialog.conversation, dialog.sends, dialog.bytes))
+    }
+
+    /// The last transaction on the dialog may or may not have happened.
+    pub(super) fn doubt(&mut self) {
+        if let Some(dialog) = &mut self.dialog {
+            dialog.doubtful = true;
+        }
+    }
+
+    /// The server says that the dialog takes messages.
+    pub(super) fn trust(&mut self) {
+        if let Some(dialog) = &mut self.dialog {
+            dialog.doubtful = false;
+        }
+    }
+
     /// Decides before sending. `is_open` tells whether the books still hold a conversation as open: the peer may have ended
     /// it since.
     pub(super) fn decide(
@@ -52,6 +77,7 @@ impl Slot {
     ) -> Decision {
         match &self.dialog {
             Some(dialog) if !is_open(dialog.conversation) => Decision::Begin,
+            Some(dialog) if dialog.doubtful => Decision::Verify(dialog.conversation),
             Some(dialog) if dialog.is_used_up(limits, now) => Decision::Retire(dialog.conversation),
             Some(dialog) => Decision::Reuse(dialog.conversation),
             None => Decision::Begin,
@@ -67,7 +93,7 @@ impl Slot {
 
     /// A new dialog takes the place.
     pub(super) fn begun(&mut self, conversation: ConversationHandle, now: Instant) {
-        self.dialog = Some(OpenDialog { conversation, begun_at: now, sends: 0, bytes: 0 });
+        self.dialog = Some(OpenDialog { conversation, begun_at: now, sends: 0, bytes: 0, doubtful: false });
     }
 
     /// Counts what was sent on the dialog.
@@ -96,11 +122,21 @@ fn reached(limit: Option<u64>, count: u64) -> bool {
     limit.is_some_and(|limit| count >= limit)
 }
 
-/// The place of a key: always the same one, so that messages of one key stay in order. Different keys may share a place.
+/// The place of a key: always the same one, in every process, so that messages of one key stay in order. Different keys
+/// may share a place.
 pub(super) fn place_of_key(key: &str, width: usize) -> usize {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    (hasher.finish() % width.max(1) as u64) as usize
+    (stable_hash([key]) % width.max(1) as u64) as usize
+}
+
+/// A number for texts that is the same in every process and version: FNV-1a over each text and a byte that no text has,
+/// its bits mixed at the end so that the low ones depend on all.
+pub(super) fn stable_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
+    let bytes = texts.into_iter().flat_map(|text| text.bytes().chain([0xff]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ (mixed >> 33)
 }
 
 /// Counts of a dialog pool since it was made, and what it holds now.
@@ -115,14 +151,20 @@ pub struct PoolStats {
     pub retired: u64,
     /// Dialogs found dead while sending and replaced.
     pub replaced: u64,
+    /// Pending messages of dead dialogs that were sent again on a new one.
+    pub resent: u64,
+    /// Pending messages of dead dialogs that went to the table of unsent messages.
+    pub unsent: u64,
+    /// Transactions repeated because they lost a deadlock.
+    pub repeated: u64,
     /// Dialogs in use that the peer ended by itself.
     pub ended_by_peer: u64,
     /// Dialogs open and in use now.
     pub open: u64,
     /// Retired dialogs that wait for the peer's EndDialog now.
     pub retiring: u64,
-    /// Dialogs that probably stay behind on the server: retired ones whose EndDialog is overdue, and those whose begin was
-    /// interrupted before its outcome was known.
+    /// Dialogs that probably stay behind on the server: retired ones whose EndDialog is overdue, those whose begin was
+    /// interrupted before its outcome was known, and dead ones left open because what is pending on them cannot be seen.
     pub leaked: u64,
 }
 
@@ -132,6 +174,7 @@ pub(super) struct Ledger {
     open: HashSet<ConversationHandle>,
     retiring: HashMap<ConversationHandle, Instant>,
     lost_begins: u64,
+    left_open: u64,
     counts: PoolStats,
 }
 
@@ -145,9 +188,31 @@ impl Ledger {
         self.counts.begun += 1;
     }
 
+    /// A dialog that another process may have begun is used here too.
+    pub(super) fn adopt(&mut self, conversation: ConversationHandle) {
+        self.open.insert(conversation);
+    }
+
     /// A begin was interrupted: a dialog may exist that nobody knows.
     pub(super) fn begin_lost(&mut self) {
         self.lost_begins += 1;
+    }
+
+    /// A dead dialog was not ended: its pending messages stay for somebody who may see them.
+    pub(super) fn left_open(&mut self, conversation: ConversationHandle) {
+        self.died(conversation);
+        self.left_open += 1;
+    }
+
+    /// A transaction lost a deadlock and is done again.
+    pub(super) fn repeated(&mut self) {
+        self.counts.repeated += 1;
+    }
+
+    /// What became of the pending messages of a dead dialog.
+    pub(super) fn settled(&mut self, resent: u64, unsent: u64) {
+        self.counts.resent += resent;
+        self.counts.unsent += unsent;
     }
 
     pub(super) fn reused(&mut self) {
@@ -171,7 +236,7 @@ impl Ledger {
 
     /// The dialog was found dead. Its EndDialog or Error message, if any, is the receiver's business.
     pub(super) fn died(&mut self, conversation: ConversationHandle) {
-        if self.open.remove(&conversation) {
+        if self.open.remove(&conversation) || self.retiring.remove(&conversation).is_some() {
             self.counts.replaced += 1;
         }
     }
@@ -186,6 +251,11 @@ impl Ledger {
         was_open
     }
 
+    /// All dialogs on which something may still be on its way: open and retired ones, in no order.
+    pub(super) fn alive(&self) -> Vec<ConversationHandle> {
+        self.open.iter().chain(self.retiring.keys()).copied().collect()
+    }
+
     /// The retired dialogs that wait for their EndDialog, in no order.
     pub(super) fn retiring(&self) -> Vec<ConversationHandle> {
         self.retiring.keys().copied().collect()
@@ -197,7 +267,7 @@ impl Ledger {
         PoolStats {
             open: self.open.len() as u64,
             retiring: self.retiring.len() as u64,
-            leaked: self.lost_begins + overdue.count() as u64,
+            leaked: self.lost_begins + self.left_open + overdue.count() as u64,
             ..self.counts
         }
     }

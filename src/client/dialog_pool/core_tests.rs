@@ -58,6 +58,34 @@ fn a_key_always_has_the_same_place_and_keys_spread_over_all() {
 }
 
 #[test]
+fn the_place_of_a_key_is_the_same_in_every_version_since_processes_must_agree() {
+    let places: Vec<usize> = ["a", "b", "customer-7", "größe"].map(|key| place_of_key(key, 16)).to_vec();
+    assert_eq!(places, [6, 13, 7, 14]);
+}
+
+#[test]
+fn a_doubtful_dialog_is_verified_before_its_next_use_but_not_once_it_is_known_to_be_over() {
+    let mut slot = Slot::default();
+    let now = Instant::now();
+    slot.begun(handle(1), now);
+    slot.doubt();
+    assert_eq!(slot.decide(&Limits::default(), now, |_| true), Decision::Verify(handle(1)));
+    assert_eq!(slot.decide(&Limits::default(), now, |_| false), Decision::Begin);
+    slot.trust();
+    assert_eq!(slot.decide(&Limits::default(), now, |_| true), Decision::Reuse(handle(1)));
+}
+
+#[test]
+fn a_dead_dialog_left_open_counts_as_leaked_and_what_became_of_its_messages_is_counted() {
+    let mut ledger = Ledger::default();
+    ledger.begun(handle(1));
+    ledger.left_open(handle(1));
+    ledger.settled(3, 2);
+    let stats = ledger.stats(Duration::from_secs(60), Instant::now());
+    assert_eq!((stats.leaked, stats.replaced, stats.resent, stats.unsent, stats.open), (1, 1, 3, 2, 0));
+}
+
+#[test]
 fn an_overdue_end_of_a_retired_dialog_and_a_lost_begin_count_as_leaked() {
     let start = Instant::now();
     let mut ledger = Ledger::default();
@@ -98,7 +126,7 @@ impl Model {
         let decision =
             self.slots[place].decide(limits, self.now, |conversation| self.ledger.is_open(conversation));
         let conversation = match decision {
-            Decision::Reuse(conversation) => {
+            Decision::Reuse(conversation) | Decision::Verify(conversation) => {
                 self.ledger.reused();
                 conversation
             }

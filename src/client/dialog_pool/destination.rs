@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::super::error::{Error, Result};
 use super::super::names::{ContractName, MessageTypeName, ServiceName};
 use super::super::statements::DialogSpec;
-use super::core::Limits;
+use super::core::{Limits, stable_hash};
+use super::rate::Rate;
 
 /// Where messages go: from which service, to which service, under which contract, and optionally which key.
 ///
@@ -72,12 +73,26 @@ impl Destination {
     }
 }
 
+impl Destination {
+    pub(crate) fn order_key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+}
+
 impl Route {
+    /// A number for the route that is the same in every process.
+    pub(super) fn number(&self) -> i64 {
+        let contract = self.contract.as_ref().map_or("", |contract| contract.as_str());
+        let instance = self.broker_instance.as_deref().unwrap_or("");
+        stable_hash([self.from.as_str(), self.to.as_str(), contract, instance]).cast_signed()
+    }
+
     pub(super) fn spec(&self, options: &PoolOptions) -> DialogSpec {
         let mut spec = DialogSpec::new(self.from.clone(), self.to.clone());
         spec.contract = self.contract.clone();
         spec.broker_instance = self.broker_instance.clone();
         spec.encryption = options.encryption;
+        spec.lifetime_seconds = options.lifetime_seconds;
         spec
     }
 }
@@ -89,7 +104,13 @@ pub struct PoolOptions {
     pub(super) limits: Limits,
     pub(super) end_of_stream: Option<MessageTypeName>,
     pub(super) encryption: bool,
+    pub(super) lifetime_seconds: Option<i32>,
     pub(super) overdue_after: Duration,
+    pub(super) also_resend: Vec<i32>,
+    pub(super) leave_unknown_pending: bool,
+    pub(super) require_enabled: bool,
+    pub(super) rate: Option<Rate>,
+    pub(super) shared: Option<String>,
 }
 
 impl Default for PoolOptions {
@@ -99,7 +120,13 @@ impl Default for PoolOptions {
             limits: Limits::default(),
             end_of_stream: None,
             encryption: false,
+            lifetime_seconds: None,
             overdue_after: Duration::from_secs(300),
+            also_resend: Vec::new(),
+            leave_unknown_pending: false,
+            require_enabled: false,
+            rate: None,
+            shared: None,
         }
     }
 }
@@ -158,6 +185,60 @@ impl PoolOptions {
         self
     }
 
+    /// Gives every dialog a lifetime, which bounds what a lost dialog costs. When it runs out the dialog is replaced and what is
+    /// pending is sent again. Rounded down to whole seconds, at least one. Default: none.
+    #[must_use]
+    pub fn lifetime(mut self, lifetime: Duration) -> Self {
+        self.lifetime_seconds = Some(i32::try_from(lifetime.as_secs().max(1)).unwrap_or(i32::MAX));
+        self
+    }
+
+    /// Further codes of Error messages after which pending messages are sent again, as they stand in the message: negative for
+    /// the broker's. For example -8470, a target service that was dropped and is made again. Default: none.
+    #[must_use]
+    pub fn also_resend(mut self, codes: impl IntoIterator<Item = i32>) -> Self {
+        self.also_resend = codes.into_iter().collect();
+        self
+    }
+
+    /// Goes on with a new dialog when the old one is over and this login may not see what is pending on it. The old one is left
+    /// open and counts as leaked, so that an administrator can still find its messages in `sys.transmission_queue`; order
+    /// between them and later ones is lost. Default: no, and sending fails with
+    /// [`ErrorKind::PendingUnknown`](crate::client::ErrorKind::PendingUnknown).
+    #[must_use]
+    pub fn leave_unknown_pending(mut self, leave: bool) -> Self {
+        self.leave_unknown_pending = leave;
+        self
+    }
+
+    /// Asks, before a dialog is begun, whether the broker of this database is enabled, and fails with
+    /// [`ErrorKind::BrokerDisabled`](crate::client::ErrorKind::BrokerDisabled) if not. Otherwise messages wait in
+    /// `sys.transmission_queue` without a word. One more round trip for each dialog. Default: no.
+    #[must_use]
+    pub fn require_enabled(mut self, require: bool) -> Self {
+        self.require_enabled = require;
+        self
+    }
+
+    /// Sends at most this many messages a second on average, and this many at once. A call waits until its messages fit;
+    /// one larger than the burst is sent whole, and later calls wait for it. Default: no limit.
+    #[must_use]
+    pub fn rate(mut self, messages_per_second: f64, burst: u32) -> Self {
+        self.rate = Some(Rate { per_second: messages_per_second, burst: f64::from(burst.max(1)) });
+        self
+    }
+
+    /// Keeps the dialogs in the table of `sql/06-shared-pool.sql` under this name, so that several processes share them. All
+    /// must give the same width: it decides which place a key has. At most 64 characters.
+    ///
+    /// Each call claims a place for its transaction and costs two more round trips. Claims end with their connection, so a
+    /// process that dies leaves nothing behind. Default: not shared.
+    #[must_use]
+    pub fn shared(mut self, name: impl Into<String>) -> Self {
+        self.shared = Some(name.into());
+        self
+    }
+
     /// Limits without a way to ask the target would leave one open dialog behind for each retirement.
     pub(super) fn check(&self) -> Result<()> {
         if self.limits != Limits::default() && self.end_of_stream.is_none() {
@@ -165,6 +246,45 @@ impl PoolOptions {
                 "a dialog pool with a limit needs an end-of-stream message type, or each retired dialog stays open for ever",
             ));
         }
-        Ok(())
+        if self.rate.is_some_and(|rate| !(rate.per_second.is_finite() && rate.per_second > 0.0)) {
+            return Err(Error::config("a rate must be above 0 messages a second"));
+        }
+        match &self.shared {
+            Some(name) if name.is_empty() || name.encode_utf16().count() > 64 => Err(Error::config(format!(
+                "the name of a shared pool has 1 to 64 characters, not {}",
+                name.encode_utf16().count()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_without_an_end_of_stream_message_are_refused() {
+        assert!(PoolOptions::default().check().is_ok());
+        assert!(PoolOptions::default().max_sends(10).check().is_err());
+        let message_type = MessageTypeName::new("//t/end").unwrap();
+        assert!(PoolOptions::default().max_sends(10).end_of_stream(message_type).check().is_ok());
+    }
+
+    #[test]
+    fn a_rate_and_a_shared_name_are_checked() {
+        assert!(PoolOptions::default().rate(0.5, 0).check().is_ok());
+        assert!(PoolOptions::default().rate(0.0, 1).check().is_err());
+        assert!(PoolOptions::default().rate(f64::NAN, 1).check().is_err());
+        assert!(PoolOptions::default().shared("").check().is_err());
+        assert!(PoolOptions::default().shared("x".repeat(64)).check().is_ok());
+    }
+
+    #[test]
+    fn a_route_has_the_same_number_whatever_its_key() {
+        let plain = Destination::new("//t/a", "//t/b").unwrap();
+        let keyed = plain.clone().key("k");
+        assert_eq!(plain.route.number(), keyed.route.number());
+        assert_ne!(plain.route.number(), Destination::new("//t/a", "//t/c").unwrap().route.number());
     }
 }

@@ -1,58 +1,99 @@
 //! The places of a pool: so many per route, each lent to one call at a time. Knows no decisions and sends nothing.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Mutex as Lease, OwnedMutexGuard};
 
+use super::super::ids::ConversationHandle;
+use super::super::statements::DialogSpec;
 use super::core::{Slot, place_of_key};
 use super::destination::{Destination, Route};
 
 /// A place on loan; it goes back when dropped.
-pub(super) type Leased = OwnedMutexGuard<Slot>;
+#[derive(Debug)]
+pub(super) struct Leased {
+    slot: OwnedMutexGuard<Slot>,
+    home: Place,
+}
+
+type Place = Arc<Lease<Slot>>;
+
+/// Where a dialog is used, as seen by one who must not wait.
+#[derive(Debug)]
+pub(super) enum Home {
+    /// In no place: it was retired, or is not the pool's.
+    None,
+    /// In a place that is on loan.
+    Busy,
+    /// In this place, begun as described.
+    Leased(Leased, DialogSpec),
+}
 
 /// All places, by route.
 #[derive(Debug)]
 pub(super) struct Places {
     width: usize,
     routes: Mutex<HashMap<Route, Arc<RoutePlaces>>>,
+    homes: Mutex<HashMap<ConversationHandle, (Place, DialogSpec)>>,
 }
 
 #[derive(Debug)]
 struct RoutePlaces {
-    slots: Vec<Arc<Lease<Slot>>>,
+    slots: Vec<Place>,
     turn: AtomicUsize,
 }
 
 impl Places {
     /// No places yet; a route gets `width` of them when it is first used.
     pub(super) fn new(width: usize) -> Self {
-        Self { width, routes: Mutex::default() }
+        Self { width, routes: Mutex::default(), homes: Mutex::default() }
     }
 
     /// Waits for a place of the destination: its key's own, or the first free one.
     pub(super) async fn lease(&self, destination: &Destination) -> Leased {
         let places = self.of_route(&destination.route);
         if let Some(key) = &destination.key {
-            return Arc::clone(&places.slots[place_of_key(key, self.width)]).lock_owned().await;
+            return lease(&places.slots[place_of_key(key, self.width)]).await;
         }
         let turn = places.turn.fetch_add(1, Ordering::Relaxed);
         let in_turn = (0..self.width).map(|step| &places.slots[turn.wrapping_add(step) % self.width]);
-        let free = in_turn.into_iter().find_map(|slot| Arc::clone(slot).try_lock_owned().ok());
-        match free {
-            Some(slot) => slot,
-            None => Arc::clone(&places.slots[turn % self.width]).lock_owned().await,
+        match in_turn.into_iter().find_map(try_lease) {
+            Some(leased) => leased,
+            None => lease(&places.slots[turn % self.width]).await,
         }
     }
 
     /// Every place of every route, to be leased one after the other.
-    pub(super) fn all(&self) -> Vec<Arc<Lease<Slot>>> {
-        self.routes().values().flat_map(|places| places.slots.iter().cloned()).collect()
+    pub(super) async fn each<E>(&self, mut visit: impl AsyncFnMut(Leased) -> Result<(), E>) -> Result<(), E> {
+        let all: Vec<Place> =
+            held(&self.routes).values().flat_map(|places| places.slots.iter().cloned()).collect();
+        for place in &all {
+            visit(lease(place).await).await?;
+        }
+        Ok(())
+    }
+
+    /// Remembers where a dialog is used.
+    pub(super) fn settle_in(&self, dialog: ConversationHandle, leased: &Leased, spec: &DialogSpec) {
+        held(&self.homes).insert(dialog, (Arc::clone(&leased.home), spec.clone()));
+    }
+
+    /// Forgets where a dialog was used.
+    pub(super) fn forget(&self, dialog: ConversationHandle) {
+        held(&self.homes).remove(&dialog);
+    }
+
+    /// The place of a dialog, if it is free at this moment.
+    pub(super) fn home_of(&self, dialog: ConversationHandle) -> Home {
+        let Some((place, spec)) = held(&self.homes).get(&dialog).cloned() else { return Home::None };
+        try_lease(&place).map_or(Home::Busy, |leased| Home::Leased(leased, spec))
     }
 
     fn of_route(&self, route: &Route) -> Arc<RoutePlaces> {
-        let mut routes = self.routes();
+        let mut routes = held(&self.routes);
         if let Some(places) = routes.get(route) {
             return Arc::clone(places);
         }
@@ -61,11 +102,34 @@ impl Places {
         routes.insert(route.clone(), Arc::clone(&places));
         places
     }
+}
 
-    /// Held for one look-up; a panic elsewhere cannot leave it half-changed.
-    fn routes(&self) -> MutexGuard<'_, HashMap<Route, Arc<RoutePlaces>>> {
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+impl Deref for Leased {
+    type Target = Slot;
+
+    fn deref(&self) -> &Slot {
+        &self.slot
     }
+}
+
+impl DerefMut for Leased {
+    fn deref_mut(&mut self) -> &mut Slot {
+        &mut self.slot
+    }
+}
+
+async fn lease(place: &Place) -> Leased {
+    Leased { slot: Arc::clone(place).lock_owned().await, home: Arc::clone(place) }
+}
+
+fn try_lease(place: &Place) -> Option<Leased> {
+    let slot = Arc::clone(place).try_lock_owned().ok()?;
+    Some(Leased { slot, home: Arc::clone(place) })
+}
+
+/// Held for one look-up; a panic elsewhere cannot leave it half-changed.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -78,7 +142,17 @@ mod tests {
         let destination = Destination::new("//t/from", "//t/to").unwrap();
         let keyed = destination.clone().key("k");
         let (first, second) = (places.lease(&destination).await, places.lease(&destination).await);
-        assert_eq!(places.all().len(), 2);
+        let mut counted = 0;
+        drop((first, second));
+        places
+            .each(async |_| {
+                counted += 1;
+                Ok::<(), ()>(())
+            })
+            .await
+            .unwrap();
+        assert_eq!(counted, 2);
+        let (first, second) = (places.lease(&destination).await, places.lease(&destination).await);
         let third = places.lease(&keyed);
         tokio::pin!(third);
         assert!(futures_util::poll!(third.as_mut()).is_pending(), "both places are lent");

@@ -3,6 +3,7 @@
 //! Every verb is an order to the receiver's task, which carries it out even if the caller's future is dropped; a batch
 //! that is dropped undecided is given back. Committing or giving back spends the batch.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -20,7 +21,8 @@ use crate::client::session::Session;
 use crate::client::statements::{self, Opening, Scope, Statement};
 use crate::client::values::SqlValue;
 
-type Work<'s, T> = Pin<Box<dyn Future<Output = T> + Send + 's>>;
+/// What runs on the batch's connection.
+pub(crate) type Work<'s, T> = Pin<Box<dyn Future<Output = T> + Send + 's>>;
 
 /// Work on the batch's connection.
 pub(super) type Job = Box<dyn for<'s> FnOnce(&'s mut Session) -> Work<'s, ()> + Send>;
@@ -42,12 +44,23 @@ pub struct Batch {
     queue: String,
     messages: Vec<Message>,
     orders: mpsc::Sender<Order>,
+    afterwards: Afterwards,
+}
+
+/// What is to be done when the transaction is known to be committed; dropped when it is not.
+#[derive(Default)]
+struct Afterwards(Vec<Box<dyn FnOnce() + Send>>);
+
+impl fmt::Debug for Afterwards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to do", self.0.len())
+    }
 }
 
 impl Batch {
     pub(super) fn new(queue: String, messages: Vec<Message>) -> (Self, mpsc::Receiver<Order>) {
         let (orders, receiver) = mpsc::channel(1);
-        (Self { queue, messages, orders }, receiver)
+        (Self { queue, messages, orders, afterwards: Afterwards::default() }, receiver)
     }
 
     /// The messages, in the order in which the server gave them.
@@ -144,8 +157,11 @@ impl Batch {
     /// # Errors
     /// [`ErrorKind::CommitUnknown`] when the answer was lost: it may have happened. Otherwise nothing happened and the
     /// messages are back. Cancelling does not stop the commit.
-    pub async fn commit(self) -> Result<()> {
-        self.decide(Order::Commit).await?
+    pub async fn commit(mut self) -> Result<()> {
+        let afterwards = std::mem::take(&mut self.afterwards);
+        self.decide(Order::Commit).await??;
+        afterwards.run();
+        Ok(())
     }
 
     /// Commits and takes the next messages in the same round trip, without waiting for any; `None` when nothing is
@@ -154,8 +170,11 @@ impl Batch {
     /// # Errors
     /// As [`commit`](Batch::commit); a failure to receive shows at the next [`Receiver::next`](super::Receiver::next).
     /// Cancelling does not stop the commit, and the next batch goes to the next caller.
-    pub async fn commit_and_next(self) -> Result<Option<Batch>> {
-        self.decide(Order::CommitAndNext).await?
+    pub async fn commit_and_next(mut self) -> Result<Option<Batch>> {
+        let afterwards = std::mem::take(&mut self.afterwards);
+        let next = self.decide(Order::CommitAndNext).await??;
+        afterwards.run();
+        Ok(next)
     }
 
     /// Gives the messages back to the queue, in order and without counting as a roll back of the queue.
@@ -168,14 +187,22 @@ impl Batch {
 
     /// Undoes everything done in the transaction since the messages were received.
     pub(crate) async fn undo_handling(&mut self) -> Result<()> {
+        self.afterwards = Afterwards::default();
         self.on_session(move |session| {
             Box::pin(async move { session.batch(statements::UNDO_HANDLING).await.map(drop) })
         })
         .await
     }
 
+    /// Does this once the transaction is known to be committed. What is given is dropped undone when the transaction is
+    /// undone, given back, or its outcome is unknown.
+    pub(crate) fn after_commit(&mut self, work: impl FnOnce() + Send + 'static) {
+        self.afterwards.0.push(Box::new(work));
+    }
+
     /// Gives the messages back and commits what `statement` does.
     pub(crate) async fn give_back_and(mut self, message: Message, reason: String) -> Result<()> {
+        self.afterwards = Afterwards::default();
         self.on_session(move |session| {
             Box::pin(async move {
                 session.rollback_to(statements::BEFORE_RECEIVE).await?;
@@ -224,7 +251,7 @@ impl Batch {
     }
 
     /// Lets the receiver's task run `work` on the connection and waits for its result.
-    async fn on_session<T: Send + 'static>(
+    pub(crate) async fn on_session<T: Send + 'static>(
         &mut self,
         work: impl for<'s> FnOnce(&'s mut Session) -> Work<'s, Result<T>> + Send + 'static,
     ) -> Result<T> {
@@ -242,6 +269,12 @@ impl Batch {
         let (answer, outcome) = oneshot::channel();
         self.orders.send(order(answer)).await.map_err(|_gone| gone())?;
         outcome.await.map_err(|_gone| gone())
+    }
+}
+
+impl Afterwards {
+    fn run(self) {
+        self.0.into_iter().for_each(|work| work());
     }
 }
 

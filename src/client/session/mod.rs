@@ -7,6 +7,7 @@
 
 mod connect;
 mod fault;
+mod guest;
 mod wire;
 
 use std::future::Future;
@@ -22,6 +23,8 @@ use super::error::{Error, ErrorKind, Result};
 use super::options::BrokerOptions;
 use super::rows::Results;
 use super::statements::{self, Statement};
+
+pub(crate) use guest::Guest;
 
 type Driver = Client<Compat<TcpStream>>;
 
@@ -63,6 +66,18 @@ impl Response {
             Some(error) => Err(error),
             None => Ok(self.results),
         }
+    }
+}
+
+/// Runs statements with parameters: a session of ours, or a caller's connection that we are a guest on.
+pub(crate) trait Connection {
+    /// Runs a statement, keeping what arrived before an error.
+    fn run(&mut self, statement: &Statement<'_>) -> impl Future<Output = Result<Response>> + Send;
+}
+
+impl Connection for Session {
+    async fn run(&mut self, statement: &Statement<'_>) -> Result<Response> {
+        self.execute_response(statement).await
     }
 }
 

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::time::Duration;
 
-use futures_util::TryStreamExt;
+use futures_util::{AsyncRead, AsyncWrite, TryStreamExt};
 use tiberius::numeric::Numeric;
 use tiberius::time as wire_time;
-use tiberius::{ColumnData, Command, CommandItem, QueryItem, ResultMetadata};
+use tiberius::{Client, ColumnData, Command, CommandItem, QueryItem, ResultMetadata};
 
 use super::super::error::{Error, Result};
 use super::super::rows::{ResultSet, Results};
@@ -36,7 +36,10 @@ pub(super) async fn batch(driver: &mut Driver, text: &str) -> Result<Response> {
 
 /// Runs a statement through `sp_executesql`, with our own declarations instead of those the driver would guess from
 /// the length of each value.
-pub(super) async fn execute(driver: &mut Driver, statement: &Statement<'_>) -> Result<Response> {
+pub(super) async fn execute<S>(driver: &mut Client<S>, statement: &Statement<'_>) -> Result<Response>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
     let mut stream = match call(statement).exec(driver).await {
         Ok(stream) => stream,
         Err(error) => return refused(error),

@@ -3,20 +3,32 @@
 //! Texts come in a few fixed shapes, so that the server keeps few plans: values and message type names travel as
 //! parameters, service and contract names as quoted identifiers (quoted in `names.rs`). Every text passes Microsoft's
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
-//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling. Nothing here sends anything.
+//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling, `pending` what is
+//! still on its way, `shared_pool` and `ledger` the tables of the sending half. Nothing here sends anything.
 
+mod ledger;
+mod pending;
 mod receiving;
 mod sending;
+mod shared_pool;
 
 use std::borrow::Cow;
 
+pub(crate) use ledger::{Due, NEXT_DUE, delay, delete_delayed, due_messages, prune_sent, send_once};
+pub(crate) use pending::{
+    CAUSE_MESSAGES, PENDING_RIGHTS, count_pending, delivery_status, endpoint, note_unsent, pending_messages,
+    pending_messages_lent, take_cause,
+};
 pub(crate) use receiving::{
     BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, POISON_TABLES, ROLL_BACK, ReceiveSpec, Selection,
     UNDO_HANDLING, commit_and_receive, count_attempt, forget_attempts, park, read_attempts, wait_and_receive,
 };
 pub(crate) use sending::{
-    DialogSpec, Opening, Relation, SEND_SIZES, Scope, begin_dialog, conversation_timer, end_conversation,
-    end_with_error, send, send_batch, send_on,
+    DIALOG_OVER, DialogSpec, Opening, Relation, SEND_SIZES, Scope, begin_dialog, conversation_timer,
+    end_conversation, end_with_error, send, send_batch, send_on,
+};
+pub(crate) use shared_pool::{
+    PlaceKey, claim_free_place, claim_place, claim_place_of, fill_place, make_places,
 };
 
 use super::ids::ConversationHandle;

@@ -136,7 +136,15 @@ pub(crate) enum Scope {
     Own,
     /// The session has a transaction open; leave it alone.
     Joined,
+    /// As `Joined`, on a connection that is not ours: looks first whether it has a transaction open and whether the dialog
+    /// can be sent on, and sends nothing otherwise. Looking dooms nothing, whatever the connection's settings.
+    Guest,
 }
+
+/// What a [`Scope::Guest`] request answers instead of sending, as `refused`: no transaction is open.
+const NO_TRANSACTION: i32 = 1;
+/// As `NO_TRANSACTION`: the dialog is over.
+pub(crate) const DIALOG_OVER: i32 = 2;
 
 /// The dialog a request sends on.
 #[derive(Clone, Copy, Debug)]
@@ -160,8 +168,10 @@ pub(crate) fn send_batch<'a>(
     let slots = SEND_SIZES.iter().copied().find(|size| *size >= messages.len()).unwrap_or(messages.len());
     let mut text = String::with_capacity(slots * 420 + 800);
     text.push_str("SET NOCOUNT ON; DECLARE @position int;");
-    if scope == Scope::Own {
-        text.push_str(" BEGIN TRANSACTION;");
+    match scope {
+        Scope::Own => text.push_str(" BEGIN TRANSACTION;"),
+        Scope::Joined => {}
+        Scope::Guest => push_guard(&mut text, opening),
     }
     if let Opening::Begin(spec) = opening {
         push_guarded_begin(&mut text, scope, spec);
@@ -178,11 +188,25 @@ pub(crate) fn send_batch<'a>(
     bind_slots(statement.bind_int("@count", messages.len() as i32), messages, slots)
 }
 
+/// The state is read from the catalog, which takes no lock of the conversation group.
+fn push_guard(text: &mut String, opening: Opening<'_>) {
+    let pushed = write!(text, " IF @@TRANCOUNT = 0 BEGIN SELECT {NO_TRANSACTION} AS refused; RETURN; END;");
+    debug_assert!(pushed.is_ok(), "writing to a string cannot fail");
+    if let Opening::Existing(_) = opening {
+        let pushed = write!(
+            text,
+            " IF NOT EXISTS (SELECT 1 FROM sys.conversation_endpoints WHERE conversation_handle = @handle AND state IN \
+             ('SO', 'CO')) BEGIN SELECT {DIALOG_OVER} AS refused; RETURN; END;"
+        );
+        debug_assert!(pushed.is_ok(), "writing to a string cannot fail");
+    }
+}
+
 /// A dialog that cannot be begun fails the whole request, before any message is tried.
 fn push_guarded_begin(text: &mut String, scope: Scope, spec: &DialogSpec) {
     let undo = match scope {
         Scope::Own => "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; ",
-        Scope::Joined => "",
+        Scope::Joined | Scope::Guest => "",
     };
     let begin = spec.begin_text();
     text.push_str(&format!(
@@ -211,7 +235,7 @@ fn push_conclusion(text: &mut String, scope: Scope) {
              ELSE BEGIN IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; \
              SELECT 1 AS rolled_back, @handle AS conversation_handle; END;"
         }
-        Scope::Joined => {
+        Scope::Joined | Scope::Guest => {
             "\nIF XACT_STATE() = 1 SELECT 0 AS rolled_back, @handle AS conversation_handle; \
              ELSE SELECT 1 AS rolled_back, @handle AS conversation_handle;"
         }

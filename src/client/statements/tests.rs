@@ -58,7 +58,7 @@ fn every_text() -> Vec<String> {
         end_with_error(handle, 1, "text"),
         conversation_timer(handle, 1),
     ];
-    for scope in [Scope::Own, Scope::Joined] {
+    for scope in [Scope::Own, Scope::Joined, Scope::Guest] {
         for size in SEND_SIZES {
             statements.push(send_batch(scope, Opening::Existing(handle), &many[..size]));
             statements.push(send_batch(scope, Opening::Begin(&full), &many[..size]));
@@ -68,6 +68,7 @@ fn every_text() -> Vec<String> {
     texts.extend([SESSION_SETTINGS, SESSION_CHECK, BROKER_INSTANCE].map(str::to_owned));
     texts.extend([save_transaction("r"), rollback_to("r")]);
     texts.extend(receiving_texts());
+    texts.extend(table_texts());
     texts
 }
 
@@ -93,6 +94,40 @@ fn receiving_texts() -> Vec<String> {
     ] {
         texts.push(statement.text().to_owned());
     }
+    texts
+}
+
+fn table_texts() -> Vec<String> {
+    let handle = ConversationHandle::from_uuid(uuid::Uuid::from_u128(2));
+    let queue = QueueName::in_schema("dbo", "a ]queue").unwrap();
+    let (full, plain) = (spec(), plain_spec());
+    let body = message(b"x");
+    let identified = (uuid::Uuid::from_u128(5), message(b"x"));
+    let key = PlaceKey { pool: "pool".into(), route: 7 };
+    let moment = std::time::SystemTime::UNIX_EPOCH.into();
+    let statements = [
+        delivery_status(handle),
+        pending_messages(handle, -1),
+        pending_messages_lent(handle, -1),
+        count_pending(&[handle, handle]),
+        endpoint(handle),
+        note_unsent(&full, Some((handle, 3)), &body, Some(-8489), "reason"),
+        note_unsent(&plain, None, &body, None, "reason"),
+        make_places(&key, &full, 4),
+        claim_place(&key, 1),
+        claim_free_place(&key, 4),
+        fill_place(&key, 1, Some(handle), true, 1, 2),
+        claim_place_of("pool", handle),
+        send_once(handle, &[&identified]),
+        prune_sent(60, 1_000),
+        delay(Due::After { seconds: 1, milliseconds: 2 }, &full, Some("key"), &body),
+        delay(Due::At(moment), &plain, None, &body),
+        due_messages(),
+        delete_delayed(&[1, 2]),
+    ];
+    let mut texts: Vec<String> = statements.iter().map(|statement| statement.text().to_owned()).collect();
+    texts.push(format!("BEGIN TRANSACTION; {}", take_cause(&queue, handle)));
+    texts.extend([PENDING_RIGHTS, NEXT_DUE].map(str::to_owned));
     texts
 }
 

@@ -1,0 +1,250 @@
+//! Sending later: messages are kept in a table (`sql/08-delayed-messages.sql`) until their time, and a pump sends them.
+//!
+//! Service Broker has no delayed SEND. A row is deleted in the transaction that sends its message, so each is sent exactly
+//! once whatever dies in between; time is the server's. Any process may pump; of several, one works and the others wait.
+
+use std::future::Future;
+use std::time::{Duration, SystemTime};
+
+use super::broker::Broker;
+use super::dialog_pool::{BorrowedPlace, Destination, DialogPool};
+use super::error::{Error, ErrorKind, Result};
+use super::message::OutgoingMessage;
+use super::names::MessageTypeName;
+use super::outcome::SendOutcome;
+use super::pool::random_fraction;
+use super::retry::Backoff;
+use super::rows::Row;
+use super::sending;
+use super::session::Session;
+use super::statements::{self, Due, Opening, Scope};
+use super::values::SqlValue;
+
+/// How long the pump sleeps at most: a message that another process delays by less is sent at most this late.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// How often the dialog of a destination is replaced before the pump gives up for now.
+const MOST_ATTEMPTS: u32 = 4;
+
+/// What one call of [`DialogPool::send_due`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DueSent {
+    /// Messages sent.
+    pub sent: u64,
+    /// Messages the server refused; they went to the table of unsent messages.
+    pub unsent: u64,
+    /// How long until the next one is due; `None` when there is none.
+    pub next: Option<Duration>,
+}
+
+impl DialogPool {
+    /// Keeps messages and has them sent after a time, which the server measures; resolution one second with the pump of
+    /// [`run_delayed`](Self::run_delayed). All are kept or none.
+    ///
+    /// # Errors
+    /// `ObjectMissing` without the table of `sql/08-delayed-messages.sql`; `CommitUnknown` when the answer was lost.
+    /// Dropping the future leaves it open whether they are kept.
+    pub async fn send_after(
+        &self,
+        destination: &Destination,
+        delay: Duration,
+        messages: &[OutgoingMessage],
+    ) -> Result<()> {
+        let seconds = i32::try_from(delay.as_secs())
+            .map_err(|_too_long| Error::config(format!("a message cannot be delayed by {delay:?}")))?;
+        let milliseconds = delay.subsec_millis().cast_signed();
+        self.keep(destination, Due::After { seconds, milliseconds }, messages).await
+    }
+
+    /// Keeps messages and has them sent at a moment; one in the past is now. Otherwise like
+    /// [`send_after`](Self::send_after), but compared with the server's clock.
+    ///
+    /// # Errors
+    /// As [`send_after`](Self::send_after).
+    pub async fn send_at(
+        &self,
+        destination: &Destination,
+        moment: SystemTime,
+        messages: &[OutgoingMessage],
+    ) -> Result<()> {
+        self.keep(destination, Due::At(moment.into()), messages).await
+    }
+
+    /// Sends messages whose time has come: those of one destination, at most 100, in order of their times, in one
+    /// transaction. Call it until it answers 0 sent and unsent.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); the messages stay kept. Dropping the future leaves it open whether they were sent; they are
+    /// not sent twice.
+    pub async fn send_due(&self) -> Result<DueSent> {
+        let due = read_due(&mut *self.broker().session().await?).await?;
+        let Some(first) = due.first() else {
+            return Ok(DueSent { next: next_due(self.broker()).await?, ..DueSent::default() });
+        };
+        let destination = first.destination.clone();
+        let mut place = self.borrow_place(&destination).await?;
+        for _ in 0..MOST_ATTEMPTS {
+            let mut session = self.broker().session().await?;
+            session.begin().await?;
+            match send_claimed(&mut session, &mut place, &destination).await {
+                Ok(Attempt::Done(done)) => {
+                    session.commit().await?;
+                    place.committed();
+                    return Ok(DueSent { next: Some(Duration::ZERO), ..done });
+                }
+                outcome => {
+                    if session.is_clean() {
+                        session.rollback_if_open().await?;
+                    }
+                    outcome?;
+                }
+            }
+            drop(session);
+            let dialog = place.dialog()?;
+            place.replace(dialog).await?;
+        }
+        Err(Error::new(
+            ErrorKind::Transient,
+            "the dialogs for delayed messages are over as soon as they are begun",
+        ))
+    }
+
+    /// Sends messages as their time comes, until `stop` is done. A lost connection and the like are tried again with growing
+    /// pauses.
+    ///
+    /// # Errors
+    /// Those that trying again does not mend, such as a missing table. Dropping the future is safe.
+    pub async fn run_delayed(&self, stop: impl Future<Output = ()>) -> Result<()> {
+        tokio::pin!(stop);
+        let mut failures = 0;
+        loop {
+            let pause = match self.send_due().await {
+                Ok(done) => {
+                    failures = 0;
+                    done.next.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
+                }
+                Err(error) if error.is_retryable() || error.is_connection_lost() => {
+                    tracing::warn!(%error, "sending delayed messages failed, trying again");
+                    failures += 1;
+                    Backoff::reconnect().delay(failures, random_fraction())
+                }
+                Err(error) => return Err(error),
+            };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = &mut stop => return Ok(()),
+            }
+        }
+    }
+
+    async fn keep(&self, destination: &Destination, due: Due, messages: &[OutgoingMessage]) -> Result<()> {
+        let spec = self.spec_of(destination);
+        let mut session = self.broker().session().await?;
+        session.begin().await?;
+        for message in messages {
+            let kept =
+                session.execute(&statements::delay(due, &spec, destination.order_key(), message)).await;
+            if let Err(error) = kept {
+                if session.is_clean() {
+                    session.rollback_if_open().await?;
+                }
+                return Err(error.during("keeping a message in ssbroker.delayed_messages"));
+            }
+        }
+        session.commit().await
+    }
+}
+
+/// A kept message.
+struct Kept {
+    id: i64,
+    destination: Destination,
+    message: OutgoingMessage,
+}
+
+enum Attempt {
+    Done(DueSent),
+    DialogOver,
+}
+
+async fn read_due(session: &mut Session) -> Result<Vec<Kept>> {
+    let results = session.execute(&statements::due_messages()).await;
+    let results = results.map_err(|error| error.during("reading ssbroker.delayed_messages"))?;
+    results.into_rows().into_iter().map(kept).collect()
+}
+
+async fn next_due(broker: &Broker) -> Result<Option<Duration>> {
+    let mut session = broker.session().await?;
+    let results = session.batch(statements::NEXT_DUE).await?;
+    let wait: Option<i64> = results.first_row().map_or(Ok(None), |row| row.get("wait"))?;
+    Ok(wait.map(|wait| Duration::from_millis(u64::try_from(wait).unwrap_or(0))))
+}
+
+/// Claims what is due, sends what goes to that destination, and deletes it.
+async fn send_claimed(
+    session: &mut Session,
+    place: &mut BorrowedPlace,
+    destination: &Destination,
+) -> Result<Attempt> {
+    let mut due = read_due(session).await?;
+    due.retain(|kept| kept.destination == *destination);
+    if due.is_empty() {
+        return Ok(Attempt::Done(DueSent::default()));
+    }
+    let messages: Vec<&OutgoingMessage> = due.iter().map(|kept| &kept.message).collect();
+    place.sending(messages.len() as u64, messages.iter().map(|message| message.body.len() as u64).sum());
+    let opening = Opening::Existing(place.dialog()?);
+    let answer = sending::send_many(session, Scope::Joined, opening, &messages).await?;
+    if answer.outcomes.iter().any(|outcome| outcome.error().is_some_and(Error::dialog_is_over)) {
+        return Ok(Attempt::DialogOver);
+    }
+    if answer.rolled_back {
+        return Err(first_failure(answer.outcomes));
+    }
+    let mut done = DueSent::default();
+    for (outcome, kept) in answer.outcomes.into_iter().zip(&due) {
+        match outcome.into_result() {
+            Ok(()) => done.sent += 1,
+            Err(error) => {
+                let code = error.server_number().and_then(|number| i32::try_from(number).ok());
+                let reason = error.to_string();
+                let note = statements::note_unsent(place.spec(), None, &kept.message, code, &reason);
+                session
+                    .execute(&note)
+                    .await
+                    .map_err(|error| error.during("noting a refused message in ssbroker.unsent"))?;
+                done.unsent += 1;
+            }
+        }
+    }
+    let ids: Vec<i64> = due.iter().map(|kept| kept.id).collect();
+    session.execute(&statements::delete_delayed(&ids)).await?;
+    Ok(Attempt::Done(done))
+}
+
+fn first_failure(outcomes: Vec<SendOutcome>) -> Error {
+    let reasons = outcomes.into_iter().filter_map(|outcome| outcome.into_result().err());
+    reasons
+        .max_by_key(|reason| reason.server().is_some())
+        .unwrap_or_else(|| Error::new(ErrorKind::TransactionDoomed, "the transaction was rolled back"))
+}
+
+fn kept(mut row: Row) -> Result<Kept> {
+    let text = |row: &Row, column: &str| row.get::<String>(column);
+    let mut destination = Destination::new(text(&row, "from_service_name")?, text(&row, "to_service_name")?)?;
+    if let Some(contract) = row.get::<Option<String>>("contract_name")? {
+        destination = destination.contract(contract)?;
+    }
+    if let Some(instance) = row.get::<Option<String>>("broker_instance")? {
+        destination = destination.broker_instance(instance);
+    }
+    if let Some(key) = row.get::<Option<String>>("order_key")? {
+        destination = destination.key(key);
+    }
+    let message_type = MessageTypeName::new(text(&row, "message_type_name")?)?;
+    let body = match row.take("message_body")? {
+        SqlValue::Bytes(bytes) => bytes,
+        _ => Vec::new(),
+    };
+    Ok(Kept { id: row.get("id")?, destination, message: OutgoingMessage::new(message_type, body) })
+}
