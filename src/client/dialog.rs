@@ -52,10 +52,7 @@ impl DialogBuilder {
     /// whole seconds. Default: practically for ever.
     pub fn lifetime(self, lifetime: Duration) -> Self {
         self.set(|spec| {
-            let seconds = lifetime.as_secs() + u64::from(lifetime.subsec_nanos() > 0);
-            let seconds = i32::try_from(seconds).ok().filter(|seconds| *seconds > 0);
-            let refused = || Error::config(format!("a dialog cannot have the lifetime {lifetime:?}"));
-            spec.lifetime_seconds = Some(seconds.ok_or_else(refused)?);
+            spec.lifetime_seconds = Some(lifetime_seconds(lifetime)?);
             Ok(())
         })
     }
@@ -130,6 +127,13 @@ impl DialogBuilder {
         });
         self
     }
+}
+
+/// A lifetime as BEGIN DIALOG takes it.
+pub(crate) fn lifetime_seconds(lifetime: Duration) -> Result<i32> {
+    let seconds = lifetime.as_secs() + u64::from(lifetime.subsec_nanos() > 0);
+    let seconds = i32::try_from(seconds).ok().filter(|seconds| *seconds > 0);
+    seconds.ok_or_else(|| Error::config(format!("a dialog cannot have the lifetime {lifetime:?}")))
 }
 
 /// The dialog is gone with its transaction; the first failure is the likely reason.

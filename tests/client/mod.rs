@@ -1,7 +1,10 @@
 //! The client library against a server: the embedded broker, or one named by the environment.
 
 mod dialog_pools;
+mod envelopes;
 mod objects;
 mod receiving;
+mod requester_kills;
+mod requests;
 mod sending;
 mod workers;
