@@ -90,13 +90,19 @@ impl Registry {
     /// Takes up a waiter under a key: the group of a request that is about to be sent, or a conversation.
     pub(super) fn subscribe(&self, key: Uuid, until: Until) -> Result<(WaiterId, Heard)> {
         self.with(|state| {
-            if state.by_key.contains_key(&key) {
-                return Err(Error::config(format!("somebody waits for the reply on {key} already")));
-            }
-            state.last_id += 1;
-            let (id, (news, heard)) = (WaiterId(state.last_id), mpsc::unbounded_channel());
-            state.by_key.insert(key, id);
-            state.waiters.insert(id, Waiter { keys: vec![key], phase: Phase::Waiting, until, news });
+            let (news, heard) = mpsc::unbounded_channel();
+            let known = state.by_key.get(&key).copied();
+            let id = match known.and_then(|id| state.waiters.get_mut(&id).map(|waiter| (id, waiter))) {
+                // Its predecessor went while its message was in the open transaction: the new one hears the outcome.
+                Some((id, waiter)) if waiter.phase == Phase::Gone => {
+                    (waiter.phase, waiter.until, waiter.news) = (Phase::Claimed, until, news);
+                    id
+                }
+                Some(_) => {
+                    return Err(Error::config(format!("somebody waits for the reply on {key} already")));
+                }
+                None => state.insert(key, until, news),
+            };
             Ok((id, heard))
         })
     }
@@ -239,6 +245,14 @@ impl State {
         self.by_key.get(&conversation.as_uuid()).or_else(|| self.by_key.get(&group.as_uuid())).copied()
     }
 
+    fn insert(&mut self, key: Uuid, until: Until, news: mpsc::UnboundedSender<News>) -> WaiterId {
+        self.last_id += 1;
+        let id = WaiterId(self.last_id);
+        self.by_key.insert(key, id);
+        self.waiters.insert(id, Waiter { keys: vec![key], phase: Phase::Waiting, until, news });
+        id
+    }
+
     fn remove(&mut self, id: WaiterId) -> Option<Waiter> {
         let waiter = self.waiters.remove(&id)?;
         for key in &waiter.keys {
@@ -342,6 +356,18 @@ mod tests {
         drop(heard);
         registry.deliver(id, conversation(), Outcome::Ended, true);
         assert_eq!(registry.take_kept(conversation()), Some(Outcome::Ended));
+        assert_eq!(registry.take_kept(conversation()), None);
+    }
+
+    #[test]
+    fn whoever_attaches_while_the_reply_of_a_gone_waiter_is_committed_hears_of_it() {
+        let (registry, id, heard) = claimed();
+        registry.learn_conversation(id, conversation());
+        registry.leave(id);
+        drop(heard);
+        let (_, mut heard) = registry.subscribe(conversation().as_uuid(), Arc::new(|_, _| true)).unwrap();
+        registry.deliver(id, conversation(), Outcome::Ended, true);
+        assert!(matches!(heard.try_recv().unwrap(), News::Outcome(_, Outcome::Ended)));
         assert_eq!(registry.take_kept(conversation()), None);
     }
 
