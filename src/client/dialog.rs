@@ -219,7 +219,7 @@ impl Dialog {
     ///
     /// Prefer that the target ends first: when the initiator ends right after sending, errors of delivery find nobody.
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0382
     /// # async fn example(dialog: ssbroker::client::Dialog) -> Result<(), ssbroker::client::Error> {
     /// dialog.end().await?;
     /// dialog.end().await?; // the dialog is gone
@@ -227,7 +227,7 @@ impl Dialog {
     /// # }
     /// ```
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0382
     /// # async fn example(dialog: ssbroker::client::Dialog) -> Result<(), ssbroker::client::Error> {
     /// dialog.end().await?;
     /// dialog.send("//t/late", Vec::new()).await?; // so is the right to send on it

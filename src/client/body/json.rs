@@ -26,7 +26,6 @@ impl Body {
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self> {
         serde_json::to_vec(value).map(Self).map_err(|error| {
             Error::value(format!("a value of type {} cannot be written as json: {error}", kind::<T>()))
-                .with_cause(error)
         })
     }
 
@@ -44,9 +43,7 @@ impl Body {
             [0xff, 0xfe, ..] | [_, 0, ..] => serde_json::from_str(&self.to_utf16()?),
             _ => serde_json::from_str(self.to_utf8()?),
         };
-        parsed.map_err(|error| {
-            Error::value(format!("the body is not a {} in json: {error}", kind::<T>())).with_cause(error)
-        })
+        parsed.map_err(|error| Error::value(format!("the body is not a {} in json: {error}", kind::<T>())))
     }
 }
 

@@ -46,6 +46,14 @@ impl Reply {
 
     /// Forgets the request: its reply has been used. Without effect when it was not remembered.
     ///
+    /// ```compile_fail,E0382
+    /// # async fn example(reply: ssbroker::client::Reply) -> Result<(), ssbroker::client::Error> {
+    /// reply.settle().await?;
+    /// reply.settle().await?; // a reply is settled once
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The server's; `NoReply` when somebody else has settled it. Dropping the future leaves it open.
     pub async fn settle(self) -> Result<()> {
