@@ -82,6 +82,7 @@ const ABSENCES: &[Absence] = &[
             "src/client/poison.rs",
             "src/client/retry.rs",
             "src/client/dialog_pool/core.rs",
+            "src/client/request/verdict.rs",
         ],
         except: &[],
         words: &["std::fs", "tokio", "SystemTime", "Instant::now", "std::net", "std::process"],

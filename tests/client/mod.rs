@@ -2,6 +2,7 @@
 
 mod dialog_pools;
 mod envelopes;
+mod lost_answers;
 mod objects;
 mod receiving;
 mod requester_kills;

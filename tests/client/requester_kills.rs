@@ -66,7 +66,7 @@ pub(crate) async fn kill_requester(
     let mut random = 0x5EED_u64;
     for _ in 0..points {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        live(child(false), tokio::time::sleep(Duration::from_millis(10 + (random >> 33) % 250))).await;
+        live(child(false), tokio::time::sleep(Duration::from_millis(10 + (random >> 33) % 400))).await;
     }
     live(child(true), settled(&broker)).await;
     stop.cancel();
@@ -187,7 +187,7 @@ async fn number(broker: &Broker, sql: &str) -> i32 {
     broker.execute(sql, &[]).await.unwrap().first_row().unwrap().get("n").unwrap()
 }
 
-/// The short form; the long one kills at fifty points and more.
+/// The short form; `SSBROKER_TEST_KILLS` asks for more points than ten.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn l7_a_requester_killed_at_random_points_uses_every_reply_exactly_once() {
     let backend = crate::support::start().await;
@@ -204,7 +204,8 @@ async fn l7_a_requester_killed_at_random_points_uses_every_reply_exactly_once() 
         command.env("SSBROKER_TEST_CHILD_FINISHES", only_finishes.to_string());
         command
     };
-    let kills = kill_requester(&connection_string, 10, child).await;
+    let points = std::env::var("SSBROKER_TEST_KILLS").map_or(10, |points| points.parse().unwrap());
+    let kills = kill_requester(&connection_string, points, child).await;
     println!("L7: {kills}");
     assert_eq!((kills.lost, kills.doubled), (0, 0), "{kills}");
     assert!(kills.by_waiters > 0 && kills.requests == kills.by_waiters + kills.by_recovery, "{kills}");

@@ -141,18 +141,58 @@ fn text(reply: &ssbroker::client::Reply) -> &str {
 }
 
 #[tokio::test]
-async fn a_request_costs_one_round_trip_and_its_reply_ends_the_dialog() {
+async fn a_request_costs_one_round_trip() {
+    let objects = objects().await;
+    let requester = objects.remembering(DiscardReplies).await;
+    drop(objects.ask(&requester, "a").post().await.unwrap());
+    let before = objects.broker.requests_sent();
+    for _ in 0..50 {
+        drop(objects.ask(&requester, "a").post().await.unwrap());
+    }
+    // The reader may begin to wait meanwhile.
+    let requests = objects.broker.requests_sent() - before;
+    println!("{requests} round trips for 50 requests, each remembered");
+    assert!(requests <= 51, "{requests}");
+}
+
+#[tokio::test]
+async fn the_receipt_of_the_reply_ends_the_dialog_whether_or_not_the_target_did() {
     let objects = objects().await;
     let _service = objects.serve().await;
     let requester = objects.requester(DiscardReplies).await;
-    let pending = objects.ask(&requester, "a").post().await.unwrap();
-    let reply = pending.reply().await.unwrap();
-    assert_eq!((text(&reply), &*reply.message_type), ("a", &*objects.reply));
-    objects.until_nothing_is_open().await;
-    let pending = objects.ask(&requester, "b?").post().await.unwrap();
-    assert_eq!(text(&pending.reply().await.unwrap()), "b");
-    objects.until_nothing_is_open().await;
+    for (request, expected) in [("a", "a"), ("b?", "b")] {
+        let reply = objects.ask(&requester, request).send().await.unwrap();
+        assert_eq!((text(&reply), &*reply.message_type), (expected, &*objects.reply));
+        objects.until_nothing_is_open().await;
+    }
     assert_eq!(requester.stats().delivered, 2);
+}
+
+#[tokio::test]
+async fn requesters_that_share_a_queue_find_the_replies_the_other_one_received() {
+    let objects = objects().await;
+    let _service = objects.serve().await;
+    let open = |name: &str| {
+        let builder = objects.broker.requester(&*objects.initiator, DiscardReplies).remember_as(name);
+        builder.share_queue(Duration::from_millis(20)).open()
+    };
+    let requesters = [open("a").await.unwrap(), open("b").await.unwrap()];
+    let mut waiters = JoinSet::new();
+    for number in 0..60 {
+        let request = objects.ask(&requesters[number % 2], &number.to_string());
+        waiters.spawn(async move {
+            let reply = request.send().await.unwrap();
+            assert_eq!(text(&reply), number.to_string());
+            reply.settle().await.unwrap();
+        });
+    }
+    waiters.join_all().await;
+    objects.until_nothing_is_open().await;
+    assert_eq!(objects.rows().await, 0);
+    let from_memory: u64 = requesters.iter().map(|requester| requester.stats().delivered).sum();
+    println!("{from_memory} of 60 replies were received by their own requester");
+    let alone = objects.broker.requester(&*objects.initiator, DiscardReplies).share_queue(LONG).open().await;
+    assert_eq!(alone.unwrap_err().kind(), ErrorKind::Config);
 }
 
 #[tokio::test]

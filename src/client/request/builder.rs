@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +27,7 @@ pub struct RequesterBuilder<H> {
     handler: H,
     poison: PoisonPolicy,
     remembered_as: Option<String>,
+    look_every: Option<Duration>,
 }
 
 impl Broker {
@@ -47,6 +49,7 @@ impl Broker {
             handler: recovery,
             poison: PoisonPolicy::new(3, PoisonAction::EndConversation),
             remembered_as: None,
+            look_every: None,
         }
     }
 }
@@ -61,6 +64,14 @@ impl<H: Handler> RequesterBuilder<H> {
         self
     }
 
+    /// Shares the reply queue with other processes, all of which remember their requests in the same table under names of
+    /// their own: a reply that another's reader received is kept there, and each waiter looks for it so often. Without
+    /// this such a reply is found only when the time of its waiter has run out.
+    pub fn share_queue(mut self, look_every: Duration) -> Self {
+        self.look_every = Some(look_every);
+        self
+    }
+
     /// What happens to messages whose recovery handler fails; if not set their conversation is ended with an error after
     /// three attempts, counted in this process.
     pub fn poison(mut self, policy: PoisonPolicy) -> Self {
@@ -71,13 +82,17 @@ impl<H: Handler> RequesterBuilder<H> {
     /// Opens the connection that reads the reply queue. Reading begins with the first request.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](crate::client::ErrorKind::Config) for a faulty name; `ObjectMissing` when the service or a
+    /// [`ErrorKind::Config`](crate::client::ErrorKind::Config) for a faulty name, or a shared queue without remembering;
+    /// `ObjectMissing` when the service or a
     /// table does not exist; what [`Broker::connect`] may answer. Cancelling closes the connection.
     pub async fn open(self) -> Result<Requester> {
         let service = self.service?;
         if let Some(name) = &self.remembered_as {
             check_name(name)?;
             table::verify(&self.broker).await?;
+        }
+        if self.look_every.is_some() && self.remembered_as.is_none() {
+            return Err(Error::config("a requester that shares its queue must remember its requests"));
         }
         worker::verify_tables(&self.broker, self.poison).await?;
         let queue = self.broker.queue_of(&service).await?;
@@ -98,6 +113,7 @@ impl<H: Handler> RequesterBuilder<H> {
             queue,
             registry,
             remembered_as: self.remembered_as,
+            look_every: self.look_every,
             reader: Mutex::new(Some(Box::pin(reader.run()))),
             _stop: stop.drop_guard(),
         };

@@ -19,6 +19,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::DropGuard;
 
@@ -43,8 +44,8 @@ use registry::Registry;
 /// Sends requests and waits for their replies; made by [`Broker::requester`], cheap to clone, shared by tasks.
 ///
 /// Every request is a dialog of its own. A service that replies should end its side after the reply; ours is ended with
-/// the receipt of the reply. The queue of the requester's service must be read by this requester alone, unless all who
-/// read it remember their requests in the same table.
+/// the receipt of the reply. The queue of the requester's service must be read by this requester alone, unless it
+/// [shares the queue](RequesterBuilder::share_queue).
 ///
 /// Exactly one of the waiter and the recovery handler gets a reply: the waiter, unless it has given up before the reply is
 /// received. Reading stops when the last clone and the last [`PendingReply`] are dropped.
@@ -61,6 +62,8 @@ struct Shared {
     registry: Arc<Registry>,
     /// The name under which requests are remembered.
     remembered_as: Option<String>,
+    /// How often a waiter looks into the table, if others read the queue too.
+    look_every: Option<Duration>,
     /// The reading task, until it is started.
     reader: Mutex<Option<ReaderTask>>,
     _stop: DropGuard,

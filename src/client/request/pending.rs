@@ -119,9 +119,14 @@ impl PendingReply {
 
     /// What the reader says next; `None` when the time has run out.
     async fn next_news(&mut self) -> Option<News> {
+        let next_look = self.subscription.shared.look_every.and_then(deadline);
+        let until = [self.deadline, next_look].into_iter().flatten().min();
         let next = self.subscription.heard.recv();
-        let news = match self.deadline {
-            Some(deadline) => tokio::time::timeout_at(deadline, next).await.ok()?,
+        let news = match until {
+            Some(until) => match tokio::time::timeout_at(until, next).await {
+                Ok(news) => news,
+                Err(_elapsed) => return (self.deadline != Some(until)).then_some(News::Look),
+            },
             None => next.await,
         };
         Some(news.unwrap_or_else(|| {
