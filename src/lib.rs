@@ -91,6 +91,45 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # Request
+//!
+//! A [`Requester`](client::Requester) sends requests and waits for their replies: any number of callers share one reply
+//! queue, each on a dialog of its own. A reply that nobody waits for any more goes to a handler, exactly once.
+//!
+//! ```
+//! # use ssbroker_emulator::Emulator;
+//! # const OBJECTS: &str = "CREATE MESSAGE TYPE [//shop/new-order]; CREATE MESSAGE TYPE [//shop/confirmed];
+//! # CREATE CONTRACT [//shop/order] ([//shop/new-order] SENT BY INITIATOR, [//shop/confirmed] SENT BY TARGET);
+//! # CREATE QUEUE WebQueue; CREATE QUEUE OrderQueue; CREATE SERVICE [//shop/web] ON QUEUE WebQueue;
+//! # CREATE SERVICE [//shop/orders] ON QUEUE OrderQueue ([//shop/order]);";
+//! # use ssbroker::client::{QueueName, PoisonPolicy, PoisonAction, handler_fn};
+//! # async fn serve(broker: ssbroker::client::Broker) {
+//! #     let handler = handler_fn(|delivery| Box::pin(async move {
+//! #         delivery.reply(&"//shop/confirmed".try_into()?, b"yours".to_vec()).await?;
+//! #         delivery.end().await?;
+//! #         Ok(())
+//! #     }));
+//! #     let queue = QueueName::new("dbo.OrderQueue").expect("the name is valid");
+//! #     let poison = PoisonPolicy::new(3, PoisonAction::EndConversation);
+//! #     broker.worker(queue, handler).poison(poison).run(std::future::pending()).await.expect("the worker works");
+//! # }
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let emulator = Emulator::start().await?;
+//! # let broker = ssbroker::client::Broker::connect(&emulator.connection_string("msdb")).await?;
+//! # broker.batch(OBJECTS).await?;
+//! # tokio::spawn(serve(broker.clone()));
+//! use std::time::Duration;
+//! use ssbroker::client::DiscardReplies;
+//!
+//! let requester = broker.requester("//shop/web", DiscardReplies).open().await?;
+//! let request = requester.request("//shop/orders", "//shop/new-order", b"one teapot").contract("//shop/order");
+//! let reply = request.timeout(Duration::from_secs(10)).send().await?;
+//! assert_eq!(reply.body.as_bytes(), b"yours");
+//! # Ok(()) }
+//! ```
+//!
+//! With [`remember_as`](client::RequesterBuilder::remember_as) requests survive a restart of the program.
+//!
 //! # Activate
 //!
 //! The activator launches handler processes when messages arrive: `ssbroker activator run --config activator.toml`, or
@@ -99,7 +138,7 @@
 //! # Features
 //!
 //! `activator`, `cli` and `emulator` are on by default. With `default-features = false` only [`client`] is left, without
-//! their dependencies.
+//! their dependencies; `json` adds typed JSON bodies to it.
 
 pub mod client;
 

@@ -9,6 +9,7 @@ mod delayed;
 mod delivery;
 mod dialog;
 mod dialog_pool;
+mod envelope;
 mod error;
 mod ids;
 mod message;
@@ -20,6 +21,7 @@ mod outcome;
 mod poison;
 mod pool;
 mod receive;
+mod request;
 mod retry;
 mod rows;
 mod sending;
@@ -29,12 +31,13 @@ mod statements;
 mod values;
 mod worker;
 
-pub use body::Body;
+pub use body::{Body, TextEncoding};
 pub use broker::{Broker, BrokerInstance};
 pub use delayed::DueSent;
 pub use delivery::{ConversationState, DeliveryStatus};
 pub use dialog::{Dialog, DialogBuilder};
 pub use dialog_pool::{Destination, DialogPool, PoolOptions, PoolStats, Repair};
+pub use envelope::{Envelope, TraceContext};
 pub use error::{Error, ErrorKind, Result, ServerError};
 pub use ids::{ConversationGroup, ConversationHandle};
 pub use message::{ErrorBody, Message, MessageKind, OutgoingMessage};
@@ -44,6 +47,10 @@ pub use options::{BrokerOptions, DEFAULT_PORT, Encryption};
 pub use outcome::SendOutcome;
 pub use poison::{PoisonAction, PoisonPolicy};
 pub use receive::{Batch, Receive, Receiver};
+pub use request::{
+    DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats,
+    UnfinishedRequest, Wait,
+};
 pub use retry::Backoff;
 pub use rows::{ColumnIndex, ResultSet, Results, Row};
 pub use values::{FromSqlValue, SqlDateTime, SqlValue};

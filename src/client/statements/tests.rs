@@ -69,7 +69,29 @@ fn every_text() -> Vec<String> {
     texts.extend([save_transaction("r"), rollback_to("r")]);
     texts.extend(receiving_texts());
     texts.extend(table_texts());
+    texts.extend(request_texts());
     texts
+}
+
+fn request_texts() -> Vec<String> {
+    let handle = ConversationHandle::from_uuid(uuid::Uuid::from_u128(2));
+    let (spec, queue) = (spec(), QueueName::in_schema("dbo", "a ]queue").unwrap());
+    let remembered = Remembered { requester: "web", note: None, timeout_seconds: 30 };
+    let (with_body, without) = (message(b"x"), message(b""));
+    let statements = [
+        request(&spec, &with_body, None),
+        request(&spec, &without, Some(remembered)),
+        store_reply(handle, 0, "//t/reply", &Body::utf8("x"), true),
+        conclude_request(handle, 7, "no"),
+        read_request(handle),
+        give_up_waiting(handle, -1),
+        forget_request(handle),
+        unfinished_requests("web"),
+        still_queued(&queue, handle, 0),
+        conversation_exists(handle),
+        Statement::new(WAITERS_TABLE),
+    ];
+    statements.iter().map(|statement| statement.text().to_owned()).collect()
 }
 
 fn receiving_texts() -> Vec<String> {
