@@ -196,6 +196,38 @@ pub(crate) fn merge_matches_twice() -> SqlError {
     )
 }
 
+/// 2229: a prefix in a path that nothing declares.
+pub(crate) fn undeclared_prefix(prefix: &str) -> SqlError {
+    SqlError::new(2229, format!("XQuery: the name \"{prefix}\" does not denote a namespace."))
+}
+
+/// 2389: a path that may find several nodes where one is needed.
+pub(crate) fn not_a_singleton() -> SqlError {
+    SqlError::new(
+        2389,
+        "XQuery [value()]: 'value()' requires a singleton (or empty sequence), write (path)[1]",
+    )
+}
+
+/// 493: a column of nodes() used other than through the methods.
+pub(crate) fn nodes_column(name: &str) -> SqlError {
+    let text = format!(
+        "The column '{name}' that was returned from the nodes() method cannot be used directly. It can only be used with \
+         one of the XML data type methods, exist(), nodes(), query(), and value(), or in IS NULL and IS NOT NULL checks."
+    );
+    SqlError::new(493, text)
+}
+
+/// 8172: an argument of an xml method that is no string constant.
+pub(crate) fn xml_argument(method: &str) -> SqlError {
+    SqlError::new(8172, format!("the arguments of the xml method '{method}' must be string constants"))
+}
+
+/// 258: a method on what is no xml.
+pub(crate) fn no_methods_on(ty: &str) -> SqlError {
+    SqlError::with_severity(258, 15, format!("Cannot call methods on {ty}."))
+}
+
 /// 220: an integer outside the range of `tinyint` or `smallint`.
 pub(crate) fn integer_overflow(ty: &str, value: i64) -> SqlError {
     SqlError::new(220, format!("Arithmetic overflow error for data type {ty}, value = {value}.")).state(2)

@@ -12,6 +12,7 @@
 //! | `functions` | the built-in functions |
 //! | `scope`, `expression` | binding and evaluation of expressions |
 //! | `aggregate`, `query` | SELECT |
+//! | `xml` | the methods of xml values |
 //! | `table_definition`, `alter_table`, `table_variable`, `dml` | tables and their changes |
 
 mod aggregate;
@@ -37,6 +38,7 @@ mod table_definition;
 mod table_variable;
 mod types;
 mod wide;
+mod xml;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use crate::relational::dml::shape::{Place, Shape};
 use crate::relational::environment::{Context, Environment};
 use crate::relational::errors;
 use crate::relational::expression::{Binder, Bound, value, whole_number};
-use crate::relational::query::{CommonTables, bind_query, check_with};
+use crate::relational::query::{CommonTables, bind_query};
 use crate::relational::scope::{Frame, Scope};
 use crate::tsql::ast::dml::{Insert, InsertSource, ValueOrDefault};
 use crate::tsql::ast::name::Ident;
@@ -26,7 +26,6 @@ use crate::value::{Column, SqlType, Value};
 /// of expressions and queries.
 pub(crate) fn insert(statement: &Insert, env: &mut dyn Environment, tx: &mut Tx<'_>) -> Op<DmlOutcome> {
     let mut ctx = Context { env, tx };
-    check_with(&statement.with)?;
     let shape = Shape::of(&statement.target, Permission::Insert, &ctx)?;
     let columns = Columns::of(&shape, &statement.columns, &ctx)?;
     let ctes = CommonTables::of(&statement.with);

@@ -15,7 +15,7 @@ use crate::relational::dml::update::{Set, bind_sets, changed, store as update_ro
 use crate::relational::environment::{Context, Environment};
 use crate::relational::errors;
 use crate::relational::expression::{Binder, Bound, Predicate, holds, value};
-use crate::relational::query::{CommonTables, Source, check_with, rows_of, scan};
+use crate::relational::query::{CommonTables, Source, rows_of, scan};
 use crate::relational::scope::{Frame, Qualifier, Scope, ScopeColumn};
 use crate::tsql::ast::ObjectName;
 use crate::tsql::ast::dml::{DmlTarget, Merge, MergeAction, MergeClause, MergeWhen, ValueOrDefault};
@@ -28,7 +28,6 @@ use crate::value::{Column, SqlType, Value};
 /// 8672 when two rows of the source match one that is changed; those of INSERT, UPDATE and DELETE.
 pub(crate) fn merge(statement: &Merge, env: &mut dyn Environment, tx: &mut Tx<'_>) -> Op<DmlOutcome> {
     let mut ctx = Context { env, tx };
-    check_with(&statement.with)?;
     let target = match &statement.alias {
         Some(alias) => DmlTarget::Table { name: ObjectName::single(alias.clone()), hints: Vec::new() },
         None => statement.target.clone(),

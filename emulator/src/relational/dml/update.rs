@@ -11,7 +11,7 @@ use crate::relational::dml::shape::Place;
 use crate::relational::environment::{Context, Environment};
 use crate::relational::errors;
 use crate::relational::expression::{Binder, Bound, value};
-use crate::relational::query::{CommonTables, check_with};
+use crate::relational::query::CommonTables;
 use crate::relational::scope::{Frame, Scope};
 use crate::tsql::ast::Expr;
 use crate::tsql::ast::dml::{Update, UpdateAssignment, ValueOrDefault};
@@ -25,7 +25,6 @@ use crate::value::{SqlType, Value};
 /// 207, 208, 264, 271, 515, 1087, 229, 2627, 2628, 4406, 8102, and those of expressions; blocks where rows are locked.
 pub(crate) fn update(statement: &Update, env: &mut dyn Environment, tx: &mut Tx<'_>) -> Op<DmlOutcome> {
     let mut ctx = Context { env, tx };
-    check_with(&statement.with)?;
     let matching = Matching {
         target: &statement.target,
         from: &statement.from,

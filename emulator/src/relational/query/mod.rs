@@ -40,6 +40,6 @@ pub(crate) use projection::Projection;
 pub(crate) use queue::{queue_columns, queue_row};
 pub(crate) use select::narrow;
 pub(crate) use source::{rows_of, scan};
-pub(crate) use statement::{QueryOutcome, check_with, query};
+pub(crate) use statement::{QueryOutcome, query};
 pub(crate) use subquery::{Subquery, bind_exists, bind_scalar_subquery, bind_subquery};
 pub(crate) use target::{Target, TargetMatch, TargetRows};

@@ -14,6 +14,7 @@ use crate::relational::query::access::{KeyAccess, fixed_side};
 use crate::relational::query::from::{Join, Source};
 use crate::relational::query::queue_row;
 use crate::relational::scope::Frame;
+use crate::relational::xml;
 use crate::tsql::ast::query::JoinKind;
 use crate::value::{Collation, Value};
 
@@ -42,6 +43,10 @@ pub(crate) fn rows_of(
         Source::View { view, database } => view.rows(ctx.tx, *database),
         Source::Variable { name, with_ids } => variable_rows(name, *with_ids, ctx),
         Source::Values(rows) => values_rows(rows, outer, ctx),
+        Source::Nodes(target, path) => {
+            let target = value(target, &Frame::new(&[], outer), ctx)?;
+            Ok(xml::nodes(path, &target)?.into_iter().map(|node| vec![node]).collect())
+        }
         Source::Derived(plan) => plan.run(outer, None, ctx),
         Source::Join(join) => join_rows(join, outer, ctx),
     }
