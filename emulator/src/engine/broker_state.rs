@@ -34,6 +34,10 @@ pub struct BrokerCounters {
     pub activation_events: u64,
     /// Queues switched off by the poison rule.
     pub queues_disabled: u64,
+    /// Explicit transactions committed.
+    pub commits: u64,
+    /// Explicit transactions rolled back by a statement or request.
+    pub rollbacks: u64,
 }
 
 /// What a waiting session asks for.

@@ -95,6 +95,7 @@ impl Core {
         }
         let transaction = self.detach_transaction(call.session, id);
         let outcome = self.commit_transaction(call, transaction);
+        self.broker.counters.commits += u64::from(outcome.is_ok());
         self.collect_wakes();
         outcome.map(|()| Some(id.0))
     }
@@ -107,6 +108,7 @@ impl Core {
         self.answer_verdict(call)?;
         self.cancel_wait(call.session);
         let Some(id) = self.explicit_transaction(call.session) else { return Err(errors::no_rollback()) };
+        self.broker.counters.rollbacks += 1;
         let transaction = self.detach_transaction(call.session, id);
         self.roll_back_transaction(call, transaction);
         self.collect_wakes();

@@ -364,6 +364,41 @@ fn a_message_that_crosses_the_peers_end_is_held() {
     assert!(bench.transmission().is_empty());
 }
 
+/// documented (4.5): what a peer refuses stays with the rest until its sender ends the dialog
+#[test]
+fn refused_messages_stay_in_the_transmission_queue_until_the_dialog_is_ended() {
+    let mut bench = Bench::new();
+    let handle = bench.send_new("m0");
+    let target = bench.receive(bench.b, bench.qb)[0].handle;
+    bench.run(bench.b, |tx| tx.end_conversation(target, &End::Cleanup));
+    bench.send(bench.a, handle, "m1");
+    let waiting = bench.transmission();
+    assert_eq!((waiting.len(), waiting[0].sequence), (1, 1));
+    assert!(waiting[0].status.contains("error was received"), "{}", waiting[0].status);
+    assert_eq!(code(&bench.receive(bench.a, bench.qa)[0]), -8462);
+    assert_eq!(bench.state(true), "ER");
+    bench.end(bench.a, handle);
+    assert!(bench.transmission().is_empty());
+}
+
+/// documented (4.5): also what waited for another reason before, in its order
+#[test]
+fn messages_that_waited_are_held_once_the_dialog_has_failed() {
+    let mut bench = Bench::new();
+    let handle = bench.send_new("m0");
+    bench.switch("QB", false);
+    bench.send(bench.a, handle, "m1");
+    bench.send(bench.a, handle, "m2");
+    assert!(bench.core.fail_conversation(handle, 28052, "lost", bench.now));
+    assert!(!bench.core.fail_conversation(uuid::Uuid::nil(), 28052, "lost", bench.now));
+    bench.switch("QB", true);
+    let waiting = bench.transmission();
+    assert_eq!(waiting.iter().map(|row| row.sequence).collect::<Vec<_>>(), [1, 2]);
+    assert!(waiting[0].status.contains("error was received"), "{}", waiting[0].status);
+    assert_eq!(code(&bench.receive(bench.a, bench.qa)[0]), -28052);
+    assert_eq!(bodies(&bench.receive(bench.b, bench.qb)), ["m0"], "what had arrived stays receivable");
+}
+
 /// documented
 #[test]
 fn names_of_broker_objects_are_taken_once_and_guarded() {
