@@ -69,7 +69,7 @@ impl Broker {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn with_options(options: BrokerOptions) -> Result<Self> {
-        let sessions = SessionPool::new(options.check()?);
+        let sessions = SessionPool::new(options.check()?.check_login()?);
         sessions.prove().await?;
         Ok(Self { sessions })
     }

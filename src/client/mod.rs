@@ -33,7 +33,7 @@ pub use error::{Error, ErrorKind, Result, ServerError};
 pub use ids::{ConversationGroup, ConversationHandle};
 pub use message::{ErrorBody, Message, MessageKind, OutgoingMessage};
 pub use names::{ContractName, MessageTypeName, QueueName, ServiceName};
-pub use options::{BrokerOptions, DEFAULT_PORT, Encryption};
+pub use options::{BrokerOptions, DEFAULT_PORT, Encryption, TokenProvider};
 pub use outcome::SendOutcome;
 pub use poison::{PoisonAction, PoisonPolicy};
 pub use receive::{Batch, Receive, Receiver};

@@ -48,6 +48,7 @@ impl SessionPool {
             .max_size(options.max_pool_size)
             .min_idle(options.min_pool_size)
             .connection_timeout(options.acquire_timeout)
+            .max_lifetime(options.connection_lifetime)
             .retry_connection(false)
             .queue_strategy(bb8::QueueStrategy::Lifo)
             .build_unchecked(manager.clone());
@@ -165,9 +166,10 @@ impl ManageConnection for SessionManager {
     }
 }
 
-/// Repeats attempts while they fail for reasons of the network, up to the acquire timeout.
+/// Repeats attempts while they fail for reasons of the network, up to the acquire timeout and the number of retries.
 async fn connect_patiently(manager: &SessionManager) -> Result<Session> {
-    let deadline = Instant::now() + manager.options.acquire_timeout;
+    let options = &manager.options;
+    let deadline = Instant::now() + options.acquire_timeout;
     let backoff = Backoff::reconnect();
     let mut attempt = 0;
     loop {
@@ -178,8 +180,10 @@ async fn connect_patiently(manager: &SessionManager) -> Result<Session> {
             }
             Err(error) => error,
         };
-        let pause = backoff.delay(attempt, random_fraction());
-        if !error.is_retryable() || Instant::now() + pause >= deadline {
+        let pause =
+            options.connect_retry_interval.unwrap_or_else(|| backoff.delay(attempt, random_fraction()));
+        let spent = options.connect_retries.is_some_and(|retries| attempt >= retries);
+        if spent || !error.is_retryable() || Instant::now() + pause >= deadline {
             return Err(error);
         }
         tracing::warn!(%error, attempt, ?pause, "connecting failed, trying again");

@@ -7,6 +7,7 @@
 
 mod connect;
 mod fault;
+mod socket;
 mod wire;
 
 use std::future::Future;
@@ -88,14 +89,25 @@ impl std::fmt::Debug for Session {
 impl Session {
     /// Connects, logs in and applies the session settings the library relies on.
     ///
-    /// One attempt, bounded by the connect timeout. Dropping the future closes the socket.
+    /// One attempt; the connect timeout bounds all of it. Dropping the future closes the socket.
     pub(crate) async fn connect(options: &BrokerOptions, requests: RequestCounter) -> Result<Self> {
-        let driver = connect::connect(options).await?;
+        let limit = options.connect_timeout;
+        let server = options.describe_server();
+        match tokio::time::timeout(limit, Self::log_in(options, requests)).await {
+            Ok(outcome) => outcome.map_err(|error| error.during(format!("connecting to {server}"))),
+            Err(_elapsed) => Err(Error::new(
+                ErrorKind::Connect,
+                format!("connecting to {server} took longer than {limit:?}"),
+            )),
+        }
+    }
+
+    async fn log_in(options: &BrokerOptions, requests: RequestCounter) -> Result<Self> {
         let mut session = Self {
-            driver,
+            driver: connect::connect(options).await?,
             state: State::Clean,
             in_transaction: false,
-            request_timeout: Some(options.connect_timeout),
+            request_timeout: None,
             requests,
             last_used: Instant::now(),
         };
@@ -238,5 +250,9 @@ async fn bounded(
     }
 }
 
+#[cfg(test)]
+mod connecting_tests;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
