@@ -22,6 +22,7 @@ mod sending;
 pub mod server_codes;
 mod session;
 mod statements;
+mod topology;
 mod values;
 mod worker;
 
@@ -39,5 +40,8 @@ pub use poison::{PoisonAction, PoisonPolicy};
 pub use receive::{Batch, Receive, Receiver};
 pub use retry::Backoff;
 pub use rows::{ColumnIndex, ResultSet, Results, Row};
+pub use topology::{
+    Finding, QueueSettings, RouteSettings, SentBy, Table, Topology, Validation, Verification,
+};
 pub use values::{FromSqlValue, SqlDateTime, SqlValue};
 pub use worker::{Delivery, Handler, HandlerError, HandlerFn, Handling, StopReason, Worker, handler_fn};
