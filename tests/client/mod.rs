@@ -4,4 +4,5 @@ mod dialog_pools;
 mod objects;
 mod receiving;
 mod sending;
+mod topology;
 mod workers;

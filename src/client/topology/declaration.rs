@@ -252,7 +252,7 @@ impl Topology {
         }
         let types = unique("message type", self.message_types.iter().map(|(name, _)| name))?;
         let contracts = unique("contract", self.contracts.iter().map(|(name, _)| name))?;
-        let queues = unique("queue", self.queues.iter().map(|(name, _)| name))?;
+        unique("queue", self.queues.iter().map(|(name, _)| name))?;
         unique("service", self.services.iter().map(|service| &service.name))?;
         for (contract, messages) in &self.contracts {
             let by = format!("contract {contract}");
@@ -266,12 +266,27 @@ impl Topology {
         for service in &self.services {
             let by = format!("service {}", service.name);
             require(&by, "contract", &contracts, &service.contracts)?;
-            require(&by, "queue", &queues, [&service.queue])?;
+            self.require_queue(&by, &service.queue)?;
         }
         for event in &self.events {
-            require(&format!("event notification {}", event.name), "queue", &queues, [&event.queue])?;
+            self.require_queue(&format!("event notification {}", event.name), &event.queue)?;
         }
         Ok(())
+    }
+
+    /// A queue may be declared with its schema and used without, or the other way round; which one is meant then is for
+    /// the server to say.
+    fn require_queue(&self, by: &str, queue: &QueueName) -> Result<()> {
+        let fits = |declared: &QueueName| {
+            declared.name() == queue.name()
+                && (declared.schema() == queue.schema()
+                    || declared.schema().is_none()
+                    || queue.schema().is_none())
+        };
+        if self.queues.iter().any(|(declared, _)| fits(declared)) {
+            return Ok(());
+        }
+        Err(undeclared(by, "queue", queue))
     }
 
     /// Keeps the first fault.
@@ -309,8 +324,10 @@ where
         |name: &str| declared.contains(name) || name == DEFAULT_NAME || name.starts_with(SYSTEM_PREFIX);
     match names.into_iter().map(ToString::to_string).find(|name| !is_known(name)) {
         None => Ok(()),
-        Some(name) => {
-            Err(Error::config(format!("{by} uses the {what} {name}, which is not declared: declare it too")))
-        }
+        Some(name) => Err(undeclared(by, what, name)),
     }
+}
+
+fn undeclared(by: &str, what: &str, name: impl fmt::Display) -> Error {
+    Error::config(format!("{by} uses the {what} {name}, which is not declared: declare it too"))
 }
