@@ -22,6 +22,7 @@ mod sending;
 pub mod server_codes;
 mod session;
 mod statements;
+pub mod telemetry;
 mod topology;
 mod values;
 mod worker;

@@ -1,6 +1,6 @@
 //! The pool of connections for short work, and dedicated connections for receivers.
 //!
-//! A session that is not clean, or has a transaction open, is discarded when it comes back. Nothing here knows what the
+//! A session that is not clean, has a transaction open, or ran a caller's own batch is discarded when it comes back. Nothing here knows what the
 //! sessions are used for.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::error::{Error, ErrorKind, Result};
 use super::options::BrokerOptions;
 use super::retry::Backoff;
 use super::session::{RequestCounter, Session};
-use super::statements;
+use super::{statements, telemetry};
 
 /// A session on loan; it goes back when dropped.
 pub(crate) type PooledSession = PooledConnection<'static, SessionManager>;
@@ -70,11 +70,14 @@ impl SessionPool {
     pub(crate) async fn get(&self) -> Result<PooledSession> {
         let mut failures = self.failures.clone();
         failures.mark_unchanged();
-        tokio::select! {
+        let lent = tokio::select! {
             biased;
             session = self.sessions.get_owned() => session.map_err(|error| self.explain(error)),
             failure = next_failure(&mut failures) => Err(failure),
-        }
+        };
+        let state = self.sessions.state();
+        telemetry::pool(state.idle_connections, state.connections);
+        lent
     }
 
     /// A session of one's own, outside the pool. One attempt.
@@ -162,7 +165,7 @@ impl ManageConnection for SessionManager {
     }
 
     fn has_broken(&self, session: &mut Session) -> bool {
-        !session.is_clean() || session.in_transaction()
+        !session.is_clean() || session.in_transaction() || session.is_altered()
     }
 }
 

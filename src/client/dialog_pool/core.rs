@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 
 use super::super::ids::ConversationHandle;
+use super::super::telemetry::{self, DialogEvent};
 
 /// When a dialog has done enough; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,6 +144,7 @@ impl Ledger {
     pub(super) fn begun(&mut self, conversation: ConversationHandle) {
         self.open.insert(conversation);
         self.counts.begun += 1;
+        telemetry::dialog(DialogEvent::Begun);
     }
 
     /// A begin was interrupted: a dialog may exist that nobody knows.
@@ -152,6 +154,7 @@ impl Ledger {
 
     pub(super) fn reused(&mut self) {
         self.counts.reused += 1;
+        telemetry::dialog(DialogEvent::Reused);
     }
 
     /// The end-of-stream message was sent: the peer is to end first.
@@ -159,6 +162,7 @@ impl Ledger {
         if self.open.remove(&conversation) {
             self.retiring.insert(conversation, now);
             self.counts.retired += 1;
+            telemetry::dialog(DialogEvent::Retired);
         }
     }
 
@@ -166,6 +170,7 @@ impl Ledger {
     pub(super) fn ended(&mut self, conversation: ConversationHandle) {
         if self.open.remove(&conversation) {
             self.counts.retired += 1;
+            telemetry::dialog(DialogEvent::Retired);
         }
     }
 
@@ -173,6 +178,7 @@ impl Ledger {
     pub(super) fn died(&mut self, conversation: ConversationHandle) {
         if self.open.remove(&conversation) {
             self.counts.replaced += 1;
+            telemetry::dialog(DialogEvent::Replaced);
         }
     }
 
@@ -182,7 +188,10 @@ impl Ledger {
             return true;
         }
         let was_open = self.open.remove(&conversation);
-        self.counts.ended_by_peer += u64::from(was_open);
+        if was_open {
+            self.counts.ended_by_peer += 1;
+            telemetry::dialog(DialogEvent::EndedByPeer);
+        }
         was_open
     }
 

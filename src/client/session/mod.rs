@@ -23,6 +23,7 @@ use super::error::{Error, ErrorKind, Result};
 use super::options::BrokerOptions;
 use super::rows::Results;
 use super::statements::{self, Statement};
+use super::telemetry;
 
 type Driver = Client<Compat<TcpStream>>;
 
@@ -72,6 +73,7 @@ pub(crate) struct Session {
     driver: Driver,
     state: State,
     in_transaction: bool,
+    is_altered: bool,
     request_timeout: Option<Duration>,
     requests: RequestCounter,
     last_used: Instant,
@@ -93,13 +95,18 @@ impl Session {
     pub(crate) async fn connect(options: &BrokerOptions, requests: RequestCounter) -> Result<Self> {
         let limit = options.connect_timeout;
         let server = options.describe_server();
-        match tokio::time::timeout(limit, Self::log_in(options, requests)).await {
+        let made = match tokio::time::timeout(limit, Self::log_in(options, requests)).await {
             Ok(outcome) => outcome.map_err(|error| error.during(format!("connecting to {server}"))),
             Err(_elapsed) => Err(Error::new(
                 ErrorKind::Connect,
                 format!("connecting to {server} took longer than {limit:?}"),
             )),
+        };
+        match &made {
+            Ok(_) => telemetry::connected(),
+            Err(error) => telemetry::connect_failed(error.kind()),
         }
+        made
     }
 
     async fn log_in(options: &BrokerOptions, requests: RequestCounter) -> Result<Self> {
@@ -107,6 +114,7 @@ impl Session {
             driver: connect::connect(options).await?,
             state: State::Clean,
             in_transaction: false,
+            is_altered: false,
             request_timeout: None,
             requests,
             last_used: Instant::now(),
@@ -144,6 +152,16 @@ impl Session {
     /// Makes the session unusable, for callers that no longer know what state the server holds for it.
     pub(crate) fn condemn(&mut self) {
         self.state = State::Broken;
+    }
+
+    /// Lets the pool close the connection when it comes back: the settings on it may not be the library's any more.
+    pub(crate) fn mark_altered(&mut self) {
+        self.is_altered = true;
+    }
+
+    /// Whether a caller's batch ran on it.
+    pub(crate) fn is_altered(&self) -> bool {
+        self.is_altered
     }
 
     /// Sends a plain batch: statements in their own scope, where transaction control is allowed.
