@@ -6,12 +6,10 @@
 //! | `parameterised` | `sp_executesql`, `sp_prepare` and its kin |
 //! | `stored` | procedures that users made |
 //! | `nested` | programs run inside another: levels, settings, the transaction count |
-//! | `application_lock` | `sp_getapplock` |
 //! | `datatype_info` | the rows of `sp_datatype_info` |
 //!
 //! This folder must not know how calls arrive.
 
-mod application_lock;
 mod binding;
 mod datatype_info;
 mod nested;
@@ -81,11 +79,9 @@ pub(super) enum BuiltIn {
     DatatypeInfo,
     /// `sp_describe_undeclared_parameters`
     DescribeUndeclaredParameters,
-    /// `sp_getapplock`
-    GetApplicationLock,
 }
 
-const BUILT_IN: [(&str, Option<u16>, BuiltIn); 10] = [
+const BUILT_IN: [(&str, Option<u16>, BuiltIn); 9] = [
     ("sp_executesql", Some(10), BuiltIn::ExecuteSql),
     ("sp_prepare", Some(11), BuiltIn::Prepare),
     ("sp_execute", Some(12), BuiltIn::Execute),
@@ -95,7 +91,6 @@ const BUILT_IN: [(&str, Option<u16>, BuiltIn); 10] = [
     ("sp_datatype_info", None, BuiltIn::DatatypeInfo),
     ("sp_datatype_info_100", None, BuiltIn::DatatypeInfo),
     ("sp_describe_undeclared_parameters", None, BuiltIn::DescribeUndeclaredParameters),
-    ("sp_getapplock", None, BuiltIn::GetApplicationLock),
 ];
 
 impl BuiltIn {
@@ -154,7 +149,6 @@ pub(super) async fn call(
         BuiltIn::DescribeUndeclaredParameters => {
             Err(SqlError::unsupported("sp_describe_undeclared_parameters").into())
         }
-        BuiltIn::GetApplicationLock => application_lock::get(execution, arguments).await,
     }
 }
 
