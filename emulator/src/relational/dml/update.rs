@@ -57,14 +57,18 @@ pub(crate) fn update(statement: &Update, env: &mut dyn Environment, tx: &mut Tx<
 }
 
 /// One entry of SET, bound.
-struct Set {
+pub(super) struct Set {
     column: Option<usize>,
     variable: Option<(String, SqlType)>,
     /// `None` is DEFAULT.
     value: Option<Bound>,
 }
 
-fn bind_sets(
+/// Binds the entries of SET over the columns of the statement's rows.
+///
+/// # Errors
+/// 207, 264, 271, 8102, and those of expressions.
+pub(super) fn bind_sets(
     assignments: &[UpdateAssignment],
     found: &Found,
     ctes: CommonTables<'_>,
@@ -143,7 +147,10 @@ fn declared(name: &VariableName, ctx: &Context<'_, '_>) -> Result<(String, SqlTy
 }
 
 /// A row's new values; variables are assigned on the way.
-fn changed(
+///
+/// # Errors
+/// 515, 547, 2628, and those of expressions.
+pub(super) fn changed(
     sets: &[Set],
     found: &Found,
     maker: &RowMaker,
@@ -169,7 +176,11 @@ fn changed(
     maker.updated(&found.shape, new, ctx)
 }
 
-fn store(found: &Found, changes: Vec<(u64, Vec<Value>)>, ctx: &mut Context<'_, '_>) -> Op<()> {
+/// Gives rows of the target their new values.
+///
+/// # Errors
+/// 2627, 2601.
+pub(super) fn store(found: &Found, changes: Vec<(u64, Vec<Value>)>, ctx: &mut Context<'_, '_>) -> Op<()> {
     match &found.shape.place {
         Place::Table(key) => {
             let changes = changes.into_iter().map(|(id, row)| (RowId(id), row)).collect();

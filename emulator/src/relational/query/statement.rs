@@ -114,7 +114,7 @@ fn into(plan: &Plan, table: &ObjectName, ctx: &mut Context<'_, '_>) -> Op<QueryO
     }
     let rows = plan.run(None, None, ctx)?;
     let columns = plan.columns.iter().cloned().map(TableColumn::new).collect();
-    let key = ctx.tx.create_table(&engine_name(table)?, TableDef { columns, keys: Vec::new() })?;
+    let key = ctx.tx.create_table(&engine_name(table)?, TableDef { columns, ..TableDef::default() })?;
     let count = rows.len();
     for row in rows {
         let stored =
