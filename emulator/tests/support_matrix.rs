@@ -46,7 +46,8 @@ async fn errors(session: &mut Session, batch: &str) -> Vec<i32> {
 
 /// Family, example and level of every row.
 fn rows() -> Vec<[&'static str; 3]> {
-    let rows = include_str!("../README.md").lines().filter(|line| line.starts_with("| ") && line.contains('`'));
+    let rows =
+        include_str!("../README.md").lines().filter(|line| line.starts_with("| ") && line.contains('`'));
     rows.map(|line| {
         let mut cells = line.trim_matches('|').split(" | ").map(str::trim);
         let mut next = || cells.next().unwrap_or_default();
@@ -63,8 +64,8 @@ async fn every_example_does_what_the_matrix_says() {
     for [family, example, level] in rows() {
         assert!(levels.contains(&level), "{family}: level {level}");
         let instance = Instance::new(CoreOptions::default(), Clock::real(), Box::new(Counted(0)));
-        let mut session =
-            Session::internal(&Arc::clone(&instance), LoginId(1), None, "matrix").expect("sa may enter master");
+        let mut session = Session::internal(&Arc::clone(&instance), LoginId(1), None, "matrix")
+            .expect("sa may enter master");
         for batch in SET_UP {
             assert_eq!(errors(&mut session, batch).await, [], "{batch}");
         }

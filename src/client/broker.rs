@@ -151,22 +151,21 @@ impl Broker {
     /// Runs a plain batch, for example one of a set-up script. It holds no `GO`: that separates batches in tools, and the
     /// server does not know it. A transaction it leaves open is rolled back.
     ///
-    /// A batch may change settings of its connection (`SET`, `USE`), so that one is closed afterwards and not lent again:
-    /// for work in a loop use [`execute`](Self::execute), where the server restores the settings.
+    /// After a batch that may change its session (`SET`, `USE`, `EXECUTE`, temporary tables and the like) the connection
+    /// is closed, so that the next borrower does not inherit that: in a loop use [`execute`](Self::execute), where the
+    /// server restores the settings.
     ///
     /// # Errors
     /// As [`execute`](Self::execute).
     pub async fn batch(&self, sql: &str) -> Result<Results> {
         let mut session = self.session().await?;
-        session.mark_altered();
+        if statements::may_alter_session(sql) {
+            session.mark_altered();
+        }
         let answer = session.batch(sql).await;
         if session.is_clean() {
             session.rollback_if_open().await?;
         }
-        drop(session);
-        // The connection is closed now; making the next one is this call's business, not that of the next caller, and its
-        // failure says nothing about the batch.
-        drop(self.session().await);
         answer.map_err(Error::into_commit_outcome)
     }
 

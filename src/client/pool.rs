@@ -1,6 +1,7 @@
 //! The pool of connections for short work, and dedicated connections for receivers.
 //!
-//! A session that is not clean, has a transaction open, or ran a caller's own batch is discarded when it comes back. Nothing here knows what the
+//! A session that is not clean, has a transaction open, or may have had its settings
+//! changed is discarded when it comes back. Nothing here knows what the
 //! sessions are used for.
 
 use std::sync::{Arc, Mutex, PoisonError};

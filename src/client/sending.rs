@@ -15,9 +15,9 @@ use super::statements::{self, DialogSpec, Opening, SEND_SIZES, Scope, Statement}
 use super::telemetry;
 
 /// The most body bytes of one request, unless a single message is larger. The driver holds a request twice in memory.
-const MOST_BYTES: usize = 8 << 20;
+pub(crate) const MOST_BYTES: usize = 8 << 20;
 /// The most handles of one SEND: a request takes 2,100 parameters.
-const MOST_HANDLES: usize = 2_000;
+pub(crate) const MOST_HANDLES: usize = 2_000;
 
 /// Begins a dialog.
 pub(crate) async fn begin(

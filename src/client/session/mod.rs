@@ -159,7 +159,7 @@ impl Session {
         self.is_altered = true;
     }
 
-    /// Whether a caller's batch ran on it.
+    /// Whether a caller's batch that may have changed its settings ran on it.
     pub(crate) fn is_altered(&self) -> bool {
         self.is_altered
     }

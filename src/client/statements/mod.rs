@@ -4,8 +4,9 @@
 //! parameters, service and contract names as quoted identifiers (quoted in `names.rs`). Every text passes Microsoft's
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
 //! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling,
-//! `objects` and `tables` the set-up. Nothing here sends anything.
+//! `objects` and `tables` the set-up, `callers` a look at texts of the caller's own. Nothing here sends anything.
 
+mod callers;
 pub(crate) mod objects;
 mod receiving;
 mod sending;
@@ -13,6 +14,7 @@ pub(crate) mod tables;
 
 use std::borrow::Cow;
 
+pub(crate) use callers::may_alter_session;
 pub(crate) use receiving::{
     BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, POISON_TABLES, ROLL_BACK, ReceiveSpec, Selection,
     UNDO_HANDLING, commit_and_receive, count_attempt, forget_attempts, park, read_attempts, wait_and_receive,

@@ -88,7 +88,7 @@ fn set_up_texts() -> Vec<String> {
         objects::replace_contract(&contract, &usages),
         objects::create_queue(&queue, &settings),
         objects::alter_queue(&queue, &settings.off()),
-        objects::create_service(&service, &queue, &[contract.clone()]),
+        objects::create_service(&service, &queue, std::slice::from_ref(&contract)),
         objects::create_service(&service, &queue, &[]),
         objects::move_service(&service, &queue),
         objects::change_contracts(&service, &["//t/c", "//t/d"], &["//t/e"]),

@@ -1,11 +1,13 @@
 //! The difference between a declaration and a catalog, each with the statement that mends it. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::names::QueueName;
 use super::super::statements::objects;
-use super::catalog::{Catalog, QueueFound};
-use super::declaration::{QueueSettings, QueueStatus, RouteSettings, SentBy, Topology, Validation};
+use super::catalog::{Catalog, QueueFound, ServiceFound};
+use super::declaration::{
+    QueueSettings, QueueStatus, RouteSettings, SentBy, ServiceDeclaration, Topology, Validation,
+};
 use super::verification::{Finding, Verification};
 
 /// Compares. The statements of what is missing are in an order in which they can be run.
@@ -96,33 +98,42 @@ impl Comparison<'_> {
 
     fn services(&mut self) {
         for service in &self.topology.services {
-            let object = format!("service {}", service.name);
-            let Some(found) = self.catalog.services.get(service.name.as_str()) else {
-                let hint = differing_case(service.name.as_str(), self.catalog.services.keys());
-                let statement = objects::create_service(&service.name, &service.queue, &service.contracts);
-                self.lacks(object, hint, statement);
-                continue;
-            };
-            if !self.is_queue(&service.queue, &found.queue) {
-                let problem = format!("its queue is [{}].[{}]", found.queue.0, found.queue.1);
-                let statement = objects::move_service(&service.name, &service.queue);
-                self.differs(object.clone(), format!("{problem}, not {}", service.queue), statement);
+            match self.catalog.services.get(service.name.as_str()) {
+                Some(found) => {
+                    self.service_queue(service, found);
+                    self.service_contracts(service, found);
+                }
+                None => self.lacks(
+                    format!("service {}", service.name),
+                    differing_case(service.name.as_str(), self.catalog.services.keys()),
+                    objects::create_service(&service.name, &service.queue, &service.contracts),
+                ),
             }
-            let is_declared =
-                |name: &&String| service.contracts.iter().any(|it| it.as_str() == name.as_str());
-            let surplus: Vec<&str> =
-                found.contracts.iter().filter(|name| !is_declared(name)).map(String::as_str).collect();
-            let lacking: Vec<&str> = service
-                .contracts
-                .iter()
-                .map(|name| name.as_str())
-                .filter(|name| !found.contracts.contains(*name))
-                .collect();
-            if !(surplus.is_empty() && lacking.is_empty()) {
-                let problem = contract_problem(&lacking, &surplus);
-                let statement = objects::change_contracts(&service.name, &lacking, &surplus);
-                self.differs(object, problem, statement);
-            }
+        }
+    }
+
+    fn service_queue(&mut self, service: &ServiceDeclaration, found: &ServiceFound) {
+        if !self.is_queue(&service.queue, &found.queue) {
+            let (schema, name) = &found.queue;
+            self.differs(
+                format!("service {}", service.name),
+                format!("its queue is [{schema}].[{name}], not {}", service.queue),
+                objects::move_service(&service.name, &service.queue),
+            );
+        }
+    }
+
+    fn service_contracts(&mut self, service: &ServiceDeclaration, found: &ServiceFound) {
+        let declared: BTreeSet<&str> = service.contracts.iter().map(|name| name.as_str()).collect();
+        let found: BTreeSet<&str> = found.contracts.iter().map(String::as_str).collect();
+        let lacking: Vec<&str> = declared.difference(&found).copied().collect();
+        let surplus: Vec<&str> = found.difference(&declared).copied().collect();
+        if !(surplus.is_empty() && lacking.is_empty()) {
+            self.differs(
+                format!("service {}", service.name),
+                contract_problem(&lacking, &surplus),
+                objects::change_contracts(&service.name, &lacking, &surplus),
+            );
         }
     }
 
