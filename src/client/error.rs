@@ -46,6 +46,8 @@ pub enum ErrorKind {
     PendingUnknown,
     /// A queue, service, contract, message type or database does not exist.
     ObjectMissing,
+    /// A declared object exists, but not as declared.
+    ObjectDiffers,
     /// The message itself is refused: its type, its body, its size.
     MessageRefused,
     /// The server says: later. A deadlock, a lock timeout, a database that is starting.

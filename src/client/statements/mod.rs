@@ -5,17 +5,22 @@
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
 //! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling, `pending` what is
 //! still on its way, `shared_pool` and `ledger` the tables of the sending half, `requests` requests and the table of those who
-//! wait for replies. Nothing here sends anything.
+//! wait for replies, `objects` and `tables` the set-up, `callers` a look at texts of the caller's own. Nothing here sends
+//! anything.
 
+mod callers;
 mod ledger;
+pub(crate) mod objects;
 mod pending;
 mod receiving;
 mod requests;
 mod sending;
 mod shared_pool;
+pub(crate) mod tables;
 
 use std::borrow::Cow;
 
+pub(crate) use callers::may_alter_session;
 pub(crate) use ledger::{Due, NEXT_DUE, delay, delete_delayed, due_messages, prune_sent, send_once};
 pub(crate) use pending::{
     CAUSE_MESSAGES, PENDING_RIGHTS, count_pending, delivery_status, endpoint, note_unsent, pending_messages,

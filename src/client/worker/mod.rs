@@ -27,6 +27,10 @@ pub use handler::{Delivery, Handler, HandlerError, HandlerFn, Handling, handler_
 use failure::FailedMessages;
 use reader::Reader;
 
+/// Defaults of a worker.
+pub(crate) const DEFAULT_READERS: usize = 1;
+pub(crate) const DEFAULT_SHUTDOWN_BUDGET: Duration = Duration::from_secs(30);
+
 /// Why a worker stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,11 +68,11 @@ impl Broker {
             queue,
             handler: Arc::new(handler),
             settings: Settings {
-                readers: 1,
+                readers: DEFAULT_READERS,
                 max_messages: 100,
                 poison: PoisonPolicy::default(),
                 idle: None,
-                shutdown_budget: Duration::from_secs(30),
+                shutdown_budget: DEFAULT_SHUTDOWN_BUDGET,
             },
         }
     }
