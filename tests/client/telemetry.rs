@@ -104,6 +104,9 @@ impl<S: tracing::Subscriber> Layer<S> for Spans {
 #[test]
 fn spans_stand_around_sending_receiving_and_handling_with_stable_fields() {
     let spans = Spans::default();
+    // While there is just one subscriber, whichever thread meets a span first decides for all whether it is wanted, also a
+    // thread of another test, which has none. A second subscriber makes the library ask them all.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let subscriber = tracing_subscriber::registry().with(spans.clone());
     tracing::subscriber::with_default(subscriber, run);
     let spans = spans.0.lock().unwrap();
