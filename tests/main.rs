@@ -13,4 +13,6 @@ mod conformance;
 #[cfg(test)]
 mod foreign;
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod support;

@@ -69,7 +69,7 @@ impl Broker {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn with_options(options: BrokerOptions) -> Result<Self> {
-        let sessions = SessionPool::new(options.check()?);
+        let sessions = SessionPool::new(options.check()?.check_login()?);
         sessions.prove().await?;
         Ok(Self { sessions })
     }
@@ -151,10 +151,17 @@ impl Broker {
     /// Runs a plain batch, for example one of a set-up script. It holds no `GO`: that separates batches in tools, and the
     /// server does not know it. A transaction it leaves open is rolled back.
     ///
+    /// After a batch that may change its session (`SET`, `USE`, `EXECUTE`, temporary tables and the like) the connection
+    /// is closed, so that the next borrower does not inherit that: in a loop use [`execute`](Self::execute), where the
+    /// server restores the settings.
+    ///
     /// # Errors
     /// As [`execute`](Self::execute).
     pub async fn batch(&self, sql: &str) -> Result<Results> {
         let mut session = self.session().await?;
+        if statements::may_alter_session(sql) {
+            session.mark_altered();
+        }
         let answer = session.batch(sql).await;
         if session.is_clean() {
             session.rollback_if_open().await?;

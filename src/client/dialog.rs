@@ -52,10 +52,7 @@ impl DialogBuilder {
     /// whole seconds. Default: practically for ever.
     pub fn lifetime(self, lifetime: Duration) -> Self {
         self.set(|spec| {
-            let seconds = lifetime.as_secs() + u64::from(lifetime.subsec_nanos() > 0);
-            let seconds = i32::try_from(seconds).ok().filter(|seconds| *seconds > 0);
-            let refused = || Error::config(format!("a dialog cannot have the lifetime {lifetime:?}"));
-            spec.lifetime_seconds = Some(seconds.ok_or_else(refused)?);
+            spec.lifetime_seconds = Some(lifetime_seconds(lifetime)?);
             Ok(())
         })
     }
@@ -134,6 +131,13 @@ impl DialogBuilder {
         });
         self
     }
+}
+
+/// A lifetime as BEGIN DIALOG takes it.
+pub(crate) fn lifetime_seconds(lifetime: Duration) -> Result<i32> {
+    let seconds = lifetime.as_secs() + u64::from(lifetime.subsec_nanos() > 0);
+    let seconds = i32::try_from(seconds).ok().filter(|seconds| *seconds > 0);
+    seconds.ok_or_else(|| Error::config(format!("a dialog cannot have the lifetime {lifetime:?}")))
 }
 
 /// The dialog is gone with its transaction; the first failure is the likely reason.
@@ -219,7 +223,7 @@ impl Dialog {
     ///
     /// Prefer that the target ends first: when the initiator ends right after sending, errors of delivery find nobody.
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0382
     /// # async fn example(dialog: ssbroker::client::Dialog) -> Result<(), ssbroker::client::Error> {
     /// dialog.end().await?;
     /// dialog.end().await?; // the dialog is gone
@@ -227,7 +231,7 @@ impl Dialog {
     /// # }
     /// ```
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0382
     /// # async fn example(dialog: ssbroker::client::Dialog) -> Result<(), ssbroker::client::Error> {
     /// dialog.end().await?;
     /// dialog.send("//t/late", Vec::new()).await?; // so is the right to send on it

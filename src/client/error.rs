@@ -8,6 +8,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use super::ids::ConversationHandle;
+use super::message::ErrorBody;
 use super::server_codes::{self, Advice};
 
 /// The result of every fallible call of the client.
@@ -44,6 +46,8 @@ pub enum ErrorKind {
     PendingUnknown,
     /// A queue, service, contract, message type or database does not exist.
     ObjectMissing,
+    /// A declared object exists, but not as declared.
+    ObjectDiffers,
     /// The message itself is refused: its type, its body, its size.
     MessageRefused,
     /// The server says: later. A deadlock, a lock timeout, a database that is starting.
@@ -64,6 +68,13 @@ pub enum ErrorKind {
     Closed,
     /// A handler of the caller failed.
     Handler,
+    /// No reply came within the time a request allows. Its dialog stays open, so a late reply still goes to the recovery
+    /// handler; [`Error::conversation`] leads back to it.
+    ReplyTimeout,
+    /// The conversation ended without the reply that was waited for, or somebody else has it.
+    NoReply,
+    /// The conversation of a request failed, or the target ended it with an error; see [`Error::conversation_error`].
+    RequestFailed,
 }
 
 /// An error reported by the server, in its own words.
@@ -137,6 +148,7 @@ struct Inner {
     kind: ErrorKind,
     text: String,
     server: Option<ServerError>,
+    conversation: Option<ConversationHandle>,
     cause: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
@@ -144,14 +156,16 @@ impl Error {
     /// An error of this kind with a lower-case, one-line text.
     #[must_use]
     pub fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
-        Self { inner: Box::new(Inner { kind, text: text.into(), server: None, cause: None }) }
+        let text = text.into();
+        Self { inner: Box::new(Inner { kind, text, server: None, conversation: None, cause: None }) }
     }
 
     /// An error the server reported; its kind is looked up by its number.
     #[must_use]
     pub fn from_server(error: ServerError) -> Self {
         let kind = kind_of(&error);
-        Self { inner: Box::new(Inner { kind, text: String::new(), server: Some(error), cause: None }) }
+        let (text, server) = (String::new(), Some(error));
+        Self { inner: Box::new(Inner { kind, text, server, conversation: None, cause: None }) }
     }
 
     /// A failure of the caller's own handler, kept as the cause.
@@ -183,6 +197,11 @@ impl Error {
         self
     }
 
+    pub(crate) fn on_conversation(mut self, conversation: ConversationHandle) -> Self {
+        self.inner.conversation = Some(conversation);
+        self
+    }
+
     /// What a failed commit means: when the answer was lost, nobody knows whether it happened.
     pub(crate) fn into_commit_outcome(mut self) -> Self {
         if matches!(self.kind(), ErrorKind::ConnectionLost | ErrorKind::Timeout | ErrorKind::Protocol) {
@@ -209,6 +228,18 @@ impl Error {
     #[must_use]
     pub fn server_number(&self) -> Option<u32> {
         self.server().map(|error| error.number)
+    }
+
+    /// The conversation of the request that failed, if it was a request and its dialog had been begun.
+    #[must_use]
+    pub fn conversation(&self) -> Option<ConversationHandle> {
+        self.inner.conversation
+    }
+
+    /// What the Error message of the conversation says, for [`ErrorKind::RequestFailed`].
+    #[must_use]
+    pub fn conversation_error(&self) -> Option<&ErrorBody> {
+        self.inner.cause.as_deref().and_then(|cause| cause.downcast_ref())
     }
 
     /// What to do about it, for numbers in the catalogue.
@@ -270,6 +301,7 @@ impl fmt::Debug for Error {
             .field("kind", &self.inner.kind)
             .field("text", &self.inner.text)
             .field("server", &self.inner.server)
+            .field("conversation", &self.inner.conversation)
             .field("cause", &self.inner.cause)
             .finish()
     }

@@ -9,8 +9,10 @@ mod delayed;
 mod delivery;
 mod dialog;
 mod dialog_pool;
+mod envelope;
 mod error;
 mod ids;
+mod limits;
 mod message;
 mod names;
 mod once;
@@ -20,31 +22,43 @@ mod outcome;
 mod poison;
 mod pool;
 mod receive;
+mod request;
 mod retry;
 mod rows;
 mod sending;
 pub mod server_codes;
 mod session;
 mod statements;
+pub mod telemetry;
+mod topology;
 mod values;
 mod worker;
 
-pub use body::Body;
+pub use body::{Body, TextEncoding};
 pub use broker::{Broker, BrokerInstance};
 pub use delayed::DueSent;
 pub use delivery::{ConversationState, DeliveryStatus};
 pub use dialog::{Dialog, DialogBuilder};
 pub use dialog_pool::{Destination, DialogPool, PoolOptions, PoolStats, Repair};
+pub use envelope::{Envelope, TraceContext};
 pub use error::{Error, ErrorKind, Result, ServerError};
 pub use ids::{ConversationGroup, ConversationHandle};
+pub use limits::Limits;
 pub use message::{ErrorBody, Message, MessageKind, OutgoingMessage};
 pub use names::{ContractName, MessageTypeName, QueueName, ServiceName};
 pub use once::SendOnce;
-pub use options::{BrokerOptions, DEFAULT_PORT, Encryption};
+pub use options::{BrokerOptions, DEFAULT_PORT, Encryption, TokenProvider};
 pub use outcome::SendOutcome;
 pub use poison::{PoisonAction, PoisonPolicy};
 pub use receive::{Batch, Receive, Receiver};
+pub use request::{
+    DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats,
+    UnfinishedRequest, Wait,
+};
 pub use retry::Backoff;
 pub use rows::{ColumnIndex, ResultSet, Results, Row};
+pub use topology::{
+    Finding, QueueSettings, RouteSettings, SentBy, Table, Topology, Validation, Verification,
+};
 pub use values::{FromSqlValue, SqlDateTime, SqlValue};
 pub use worker::{Delivery, Handler, HandlerError, HandlerFn, Handling, StopReason, Worker, handler_fn};

@@ -1,6 +1,7 @@
 //! The pool of connections for short work, and dedicated connections for receivers.
 //!
-//! A session that is not clean, or has a transaction open, is discarded when it comes back. Nothing here knows what the
+//! A session that is not clean, has a transaction open, or may have had its settings
+//! changed is discarded when it comes back. Nothing here knows what the
 //! sessions are used for.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use super::error::{Error, ErrorKind, Result};
 use super::options::BrokerOptions;
 use super::retry::Backoff;
 use super::session::{RequestCounter, Session};
-use super::statements;
+use super::{statements, telemetry};
 
 /// A session on loan; it goes back when dropped.
 pub(crate) type PooledSession = PooledConnection<'static, SessionManager>;
@@ -48,6 +49,7 @@ impl SessionPool {
             .max_size(options.max_pool_size)
             .min_idle(options.min_pool_size)
             .connection_timeout(options.acquire_timeout)
+            .max_lifetime(options.connection_lifetime)
             .retry_connection(false)
             .queue_strategy(bb8::QueueStrategy::Lifo)
             .build_unchecked(manager.clone());
@@ -69,11 +71,14 @@ impl SessionPool {
     pub(crate) async fn get(&self) -> Result<PooledSession> {
         let mut failures = self.failures.clone();
         failures.mark_unchanged();
-        tokio::select! {
+        let lent = tokio::select! {
             biased;
             session = self.sessions.get_owned() => session.map_err(|error| self.explain(error)),
             failure = next_failure(&mut failures) => Err(failure),
-        }
+        };
+        let state = self.sessions.state();
+        telemetry::pool(state.idle_connections, state.connections);
+        lent
     }
 
     /// A session of one's own, outside the pool. One attempt.
@@ -96,11 +101,12 @@ impl SessionPool {
             RunError::User(error) => error,
             RunError::TimedOut => {
                 let limit = self.manager.options.acquire_timeout;
-                let timeout =
-                    Error::new(ErrorKind::Timeout, format!("no connection became free within {limit:?}"));
+                // While connecting fails, that is what the caller has to know, whichever of the two deadlines came first.
                 match self.manager.last_error() {
-                    Some(cause) => timeout.with_cause(cause),
-                    None => timeout,
+                    Some(cause) => cause.during(format_args!("no connection within {limit:?}")),
+                    None => {
+                        Error::new(ErrorKind::Timeout, format!("no connection became free within {limit:?}"))
+                    }
                 }
             }
         }
@@ -161,13 +167,14 @@ impl ManageConnection for SessionManager {
     }
 
     fn has_broken(&self, session: &mut Session) -> bool {
-        !session.is_clean() || session.in_transaction()
+        !session.is_clean() || session.in_transaction() || session.is_altered()
     }
 }
 
-/// Repeats attempts while they fail for reasons of the network, up to the acquire timeout.
+/// Repeats attempts while they fail for reasons of the network, up to the acquire timeout and the number of retries.
 async fn connect_patiently(manager: &SessionManager) -> Result<Session> {
-    let deadline = Instant::now() + manager.options.acquire_timeout;
+    let options = &manager.options;
+    let deadline = Instant::now() + options.acquire_timeout;
     let backoff = Backoff::reconnect();
     let mut attempt = 0;
     loop {
@@ -178,8 +185,10 @@ async fn connect_patiently(manager: &SessionManager) -> Result<Session> {
             }
             Err(error) => error,
         };
-        let pause = backoff.delay(attempt, random_fraction());
-        if !error.is_retryable() || Instant::now() + pause >= deadline {
+        let pause =
+            options.connect_retry_interval.unwrap_or_else(|| backoff.delay(attempt, random_fraction()));
+        let spent = options.connect_retries.is_some_and(|retries| attempt >= retries);
+        if spent || !error.is_retryable() || Instant::now() + pause >= deadline {
             return Err(error);
         }
         tracing::warn!(%error, attempt, ?pause, "connecting failed, trying again");

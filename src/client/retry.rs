@@ -23,6 +23,12 @@ impl Backoff {
         Self::new(Duration::from_millis(50), Duration::from_millis(800))
     }
 
+    /// The longest pause.
+    #[must_use]
+    pub const fn cap(&self) -> Duration {
+        self.cap
+    }
+
     /// The pause after the attempt with this number, counted from 0; `jitter` is a random number from 0 to 1.
     #[must_use]
     pub fn delay(&self, attempt: u32, jitter: f64) -> Duration {

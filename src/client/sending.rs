@@ -4,6 +4,8 @@
 //! with its session, joining the receiving transaction. Dropping one of these futures leaves the session busy, so that it
 //! is discarded and the server rolls back whatever was not committed.
 
+use tracing::Instrument as _;
+
 use super::error::{Error, ErrorKind, Result};
 use super::ids::ConversationHandle;
 use super::message::OutgoingMessage;
@@ -11,11 +13,12 @@ use super::names::{QueueName, ServiceName};
 use super::outcome::{self, SendAnswer};
 use super::session::{Connection, Session};
 use super::statements::{self, DialogSpec, Opening, SEND_SIZES, Scope, Statement};
+use super::telemetry;
 
 /// The most body bytes of one request, unless a single message is larger. The driver holds a request twice in memory.
-const MOST_BYTES: usize = 8 << 20;
+pub(crate) const MOST_BYTES: usize = 8 << 20;
 /// The most handles of one SEND: a request takes 2,100 parameters.
-const MOST_HANDLES: usize = 2_000;
+pub(crate) const MOST_HANDLES: usize = 2_000;
 
 /// Begins a dialog.
 pub(crate) async fn begin(
@@ -38,7 +41,11 @@ pub(crate) async fn send(
     conversation: ConversationHandle,
     message: &OutgoingMessage,
 ) -> Result<()> {
-    let sent = run(session, scope, &statements::send(conversation, message)).await;
+    let span = telemetry::send_span(Some(conversation), 1, message.body.len());
+    let sent = run(session, scope, &statements::send(conversation, message)).instrument(span).await;
+    if sent.is_ok() {
+        telemetry::sent(1, message.body.len());
+    }
     sent.map(drop).map_err(|error| error.during(format!("sending on {conversation}")))
 }
 
@@ -58,7 +65,11 @@ pub(crate) async fn send_on(
             "a message can be sent on {MOST_HANDLES} conversations at once, not {count}"
         )));
     }
-    let sent = run(session, scope, &statements::send_on(conversations, message)).await;
+    let span = telemetry::send_span(None, conversations.len(), message.body.len());
+    let sent = run(session, scope, &statements::send_on(conversations, message)).instrument(span).await;
+    if sent.is_ok() {
+        telemetry::sent(conversations.len(), message.body.len());
+    }
     sent.map(drop).map_err(|error| error.during(format!("sending on {} conversations", conversations.len())))
 }
 
@@ -158,16 +169,44 @@ async fn send_chunk(
     chunk: &[&OutgoingMessage],
 ) -> Result<SendAnswer> {
     let statement = statements::send_batch(scope, opening, chunk);
-    let answered =
-        connection.run(&statement).await.and_then(|response| outcome::decode(chunk.len(), response));
+    let conversation = match opening {
+        Opening::Existing(conversation) => Some(conversation),
+        Opening::Begin(_) => None,
+    };
+    let span = telemetry::send_span(conversation, chunk.len(), bytes_of(chunk));
+    let answered = connection
+        .run(&statement)
+        .instrument(span)
+        .await
+        .and_then(|response| outcome::decode(chunk.len(), response));
     let answered = match scope {
         Scope::Own => answered.map_err(Error::into_commit_outcome),
         Scope::Joined | Scope::Guest => answered,
     };
+    if let Ok(answer) = &answered {
+        count_sent(chunk, answer);
+    }
     answered.map_err(|error| match opening {
         Opening::Existing(conversation) => error.during(format!("sending on {conversation}")),
         Opening::Begin(spec) => beginning(spec, error),
     })
+}
+
+fn bytes_of(messages: &[&OutgoingMessage]) -> usize {
+    messages.iter().map(|message| message.body.len()).sum()
+}
+
+/// Counts the messages the server took.
+fn count_sent(chunk: &[&OutgoingMessage], answer: &SendAnswer) {
+    let taken: Vec<&OutgoingMessage> = chunk
+        .iter()
+        .zip(&answer.outcomes)
+        .filter(|(_, outcome)| outcome.is_sent())
+        .map(|(it, _)| *it)
+        .collect();
+    if !(answer.rolled_back || taken.is_empty()) {
+        telemetry::sent(taken.len(), bytes_of(&taken));
+    }
 }
 
 /// Sends chunk after chunk in the open transaction, until one of them dooms it.

@@ -84,6 +84,7 @@ const ABSENCES: &[Absence] = &[
             "src/client/dialog_pool/core.rs",
             "src/client/dialog_pool/cause.rs",
             "src/client/dialog_pool/rate.rs",
+            "src/client/request/verdict.rs",
         ],
         except: &[],
         words: &["std::fs", "tokio", "SystemTime", "Instant::now", "std::net", "std::process"],

@@ -22,6 +22,7 @@ pub(super) const VIEWS: &[View] = &[
     View { schema: "sys", name: "remote_service_bindings", columns: BINDINGS, rows: bindings },
     View { schema: "sys", name: "conversation_priorities", columns: PRIORITIES, rows: priorities },
     View { schema: "sys", name: "event_notifications", columns: NOTIFICATIONS, rows: event_notifications },
+    View { schema: "sys", name: "events", columns: EVENTS, rows: events },
 ];
 
 const MESSAGE_TYPES: &[ViewColumn] = &[
@@ -256,6 +257,23 @@ fn event_notifications(tx: &Tx<'_>, database: DatabaseId) -> Op<Vec<Vec<Value>>>
                 Value::Null,
             ]
         })
+    }))
+}
+
+/// A subset: the numbers of events and event groups are left out.
+const EVENTS: &[ViewColumn] = &[
+    required("object_id", SqlType::Int),
+    required("type_desc", SqlType::nvarchar(60)),
+    optional("is_trigger_event", SqlType::Bit),
+];
+
+/// One row for each event of each notification on a queue or on the database.
+fn events(tx: &Tx<'_>, database: DatabaseId) -> Op<Vec<Vec<Value>>> {
+    Ok(rows_of(tx, database, |database| {
+        let notifications =
+            database.event_notifications.iter().filter(|it| it.scope != NotificationScope::Server);
+        notifications
+            .flat_map(|it| it.events.iter().map(|event| vec![it.id.0.into(), name(event), bit(false)]))
     }))
 }
 

@@ -2,6 +2,7 @@
 
 use super::{View, ViewColumn, bit, datetime, name, optional, required};
 use crate::engine::{DatabaseId, Op, Permission, Securable, Tx};
+use crate::request::IsolationLevel;
 use crate::value::{Length, SqlType, Value};
 
 pub(super) const VIEWS: &[View] = &[
@@ -51,10 +52,21 @@ const ACTIVATED_TASKS: &[ViewColumn] = &[
     optional("execute_as", SqlType::Int),
 ];
 
-/// No row: queues cannot name an activation procedure before there are procedures (9614).
+/// The activated procedures that run, of all databases.
 fn activated_tasks(tx: &Tx<'_>, _database: DatabaseId) -> Op<Vec<Vec<Value>>> {
     require_server_state(tx)?;
-    Ok(Vec::new())
+    let tasks = tx.activated_tasks().into_iter();
+    Ok(tasks
+        .map(|it| {
+            vec![
+                i32::from(it.spid).into(),
+                Value::SmallInt(i16::try_from(it.queue.database.0).unwrap_or(i16::MAX)),
+                it.queue.object.0.into(),
+                name(&it.procedure),
+                it.execute_as.into(),
+            ]
+        })
+        .collect())
 }
 
 const SESSIONS: &[ViewColumn] = &[
@@ -66,6 +78,7 @@ const SESSIONS: &[ViewColumn] = &[
     required("login_name", SqlType::nvarchar(128)),
     required("status", SqlType::nvarchar(30)),
     required("is_user_process", SqlType::Bit),
+    required("transaction_isolation_level", SqlType::SmallInt),
     required("original_login_name", SqlType::nvarchar(128)),
     required("database_id", SqlType::SmallInt),
     required("open_transaction_count", SqlType::Int),
@@ -88,12 +101,23 @@ fn exec_sessions(tx: &Tx<'_>, _database: DatabaseId) -> Op<Vec<Vec<Value>>> {
                 login_name.clone(),
                 name(if id == tx.call().session { "running" } else { "sleeping" }),
                 bit(true),
+                Value::SmallInt(isolation_number(it.isolation)),
                 login_name,
                 Value::SmallInt(i16::try_from(it.database.0).unwrap_or(i16::MAX)),
                 trancount.into(),
             ]
         })
         .collect())
+}
+
+fn isolation_number(level: IsolationLevel) -> i16 {
+    match level {
+        IsolationLevel::ReadUncommitted => 1,
+        IsolationLevel::ReadCommitted => 2,
+        IsolationLevel::RepeatableRead => 3,
+        IsolationLevel::Serializable => 4,
+        IsolationLevel::Snapshot => 5,
+    }
 }
 
 fn require_server_state(tx: &Tx<'_>) -> Op<()> {

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use super::super::ids::ConversationHandle;
+use super::super::telemetry::{self, DialogEvent};
 
 /// When a dialog has done enough; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -186,6 +187,7 @@ impl Ledger {
     pub(super) fn begun(&mut self, conversation: ConversationHandle) {
         self.open.insert(conversation);
         self.counts.begun += 1;
+        telemetry::dialog(DialogEvent::Begun);
     }
 
     /// A dialog that another process may have begun is used here too.
@@ -217,6 +219,7 @@ impl Ledger {
 
     pub(super) fn reused(&mut self) {
         self.counts.reused += 1;
+        telemetry::dialog(DialogEvent::Reused);
     }
 
     /// The end-of-stream message was sent: the peer is to end first.
@@ -224,6 +227,7 @@ impl Ledger {
         if self.open.remove(&conversation) {
             self.retiring.insert(conversation, now);
             self.counts.retired += 1;
+            telemetry::dialog(DialogEvent::Retired);
         }
     }
 
@@ -231,6 +235,7 @@ impl Ledger {
     pub(super) fn ended(&mut self, conversation: ConversationHandle) {
         if self.open.remove(&conversation) {
             self.counts.retired += 1;
+            telemetry::dialog(DialogEvent::Retired);
         }
     }
 
@@ -238,6 +243,7 @@ impl Ledger {
     pub(super) fn died(&mut self, conversation: ConversationHandle) {
         if self.open.remove(&conversation) || self.retiring.remove(&conversation).is_some() {
             self.counts.replaced += 1;
+            telemetry::dialog(DialogEvent::Replaced);
         }
     }
 
@@ -247,7 +253,10 @@ impl Ledger {
             return true;
         }
         let was_open = self.open.remove(&conversation);
-        self.counts.ended_by_peer += u64::from(was_open);
+        if was_open {
+            self.counts.ended_by_peer += 1;
+            telemetry::dialog(DialogEvent::EndedByPeer);
+        }
         was_open
     }
 

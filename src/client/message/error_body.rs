@@ -53,6 +53,8 @@ impl fmt::Display for ErrorBody {
     }
 }
 
+impl std::error::Error for ErrorBody {}
+
 /// The text between the start and end tag of an element without a prefix.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let start = text.find(&format!("<{name}>"))? + name.len() + 2;

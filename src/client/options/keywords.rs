@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use super::super::error::{Error, ErrorKind, Result};
+use super::super::error::{Error, Result};
 use super::connection_string::{Pair, split};
-use super::{BrokerOptions, Encryption};
+use super::login::LoginWords;
+use super::{AddressPreference, BrokerOptions, Encryption};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keyword {
@@ -29,6 +30,13 @@ enum Keyword {
     Authentication,
     MaxPoolSize,
     MinPoolSize,
+    ConnectionLifetime,
+    ConnectRetryCount,
+    ConnectRetryInterval,
+    KeepAlive,
+    AddressPreference,
+    NetworkLibrary,
+    ColumnEncryption,
     /// Has no meaning outside ADO.NET's own objects and may stay in the string.
     Ignored,
     /// Would promise something the library does not do.
@@ -70,20 +78,45 @@ const KEYWORDS: &[(&str, Keyword)] = &[
     ("authentication", Keyword::Authentication),
     ("maxpoolsize", Keyword::MaxPoolSize),
     ("minpoolsize", Keyword::MinPoolSize),
+    ("connectionlifetime", Keyword::ConnectionLifetime),
+    ("loadbalancetimeout", Keyword::ConnectionLifetime),
+    ("connectretrycount", Keyword::ConnectRetryCount),
+    ("connectretryinterval", Keyword::ConnectRetryInterval),
+    ("keepalive", Keyword::KeepAlive),
+    ("ipaddresspreference", Keyword::AddressPreference),
+    ("networklibrary", Keyword::NetworkLibrary),
+    ("network", Keyword::NetworkLibrary),
+    ("net", Keyword::NetworkLibrary),
+    ("columnencryptionsetting", Keyword::ColumnEncryption),
+    // The password is never given back, whatever this says.
     ("persistsecurityinfo", Keyword::Ignored),
     ("persistsecurity", Keyword::Ignored),
     ("poolblockingperiod", Keyword::Ignored),
-    ("ipaddresspreference", Keyword::Ignored),
-    ("connectretrycount", Keyword::Ignored),
-    ("connectretryinterval", Keyword::Ignored),
+    ("asynchronousprocessing", Keyword::Ignored),
+    ("async", Keyword::Ignored),
+    ("connectionreset", Keyword::Ignored),
+    ("typesystemversion", Keyword::Ignored),
+    ("transparentnetworkipresolution", Keyword::Ignored),
     ("pooling", Keyword::Refused("connections are always pooled")),
     ("multipleactiveresultsets", Keyword::Refused("a connection carries one request at a time")),
-    ("failoverpartner", Keyword::Refused("database mirroring is not supported")),
+    (
+        "failoverpartner",
+        Keyword::Refused("database mirroring is not supported; name an availability group listener"),
+    ),
+    ("failoverpartnerspn", Keyword::Refused("database mirroring is not supported")),
+    ("serverspn", Keyword::Refused("the name MSSQLSvc/host:port is always used")),
     ("attachdbfilename", Keyword::Refused("a database file cannot be attached")),
+    ("extendedproperties", Keyword::Refused("a database file cannot be attached")),
+    ("initialfilename", Keyword::Refused("a database file cannot be attached")),
+    ("userinstance", Keyword::Refused("user instances are not supported")),
     ("contextconnection", Keyword::Refused("there is no context connection outside the server")),
     ("currentlanguage", Keyword::Refused("the language of the login is used")),
+    ("language", Keyword::Refused("the language of the login is used")),
     ("enlist", Keyword::Refused("distributed transactions are not supported")),
-    ("columnencryptionsetting", Keyword::Refused("always encrypted columns are not supported")),
+    ("transactionbinding", Keyword::Refused("distributed transactions are not supported")),
+    ("replication", Keyword::Refused("replication connections are not supported")),
+    ("attestationprotocol", Keyword::Refused("secure enclaves are not supported")),
+    ("enclaveattestationurl", Keyword::Refused("secure enclaves are not supported")),
 ];
 
 /// Reads a connection string into checked options.
@@ -100,12 +133,16 @@ pub(super) fn read(text: &str) -> Result<BrokerOptions> {
     }
     let server = server.ok_or_else(|| Error::config("connection string: 'Server' is missing"))?;
     let mut options = BrokerOptions::new(&server, "", "")?;
+    let mut login = LoginWords::default();
     for (keyword, pair) in settings {
-        apply(&mut options, keyword, pair)?;
+        match keyword {
+            Keyword::User | Keyword::Password | Keyword::IntegratedSecurity | Keyword::Authentication => {
+                apply_login(&mut login, keyword, pair)?;
+            }
+            _ => apply(&mut options, keyword, pair)?,
+        }
     }
-    if options.user.is_empty() {
-        return Err(Error::config("connection string: 'User ID' is missing; only SQL logins are supported"));
-    }
+    options.login = login.login()?;
     options.check()
 }
 
@@ -123,6 +160,22 @@ fn find(written: &str) -> Result<Keyword> {
     Err(Error::config(format!("connection string: the keyword '{written}' is not known{hint}")))
 }
 
+fn apply_login(
+    login: &mut LoginWords,
+    keyword: Keyword,
+    Pair { keyword: written, value }: Pair,
+) -> Result<()> {
+    match keyword {
+        Keyword::User => login.user = value,
+        Keyword::Password => login.password = value,
+        Keyword::IntegratedSecurity => {
+            login.integrated = value.eq_ignore_ascii_case("sspi") || flag(&written, &value)?;
+        }
+        _ => login.token = asks_for_token(&written, &value)?,
+    }
+    Ok(())
+}
+
 fn apply(
     options: &mut BrokerOptions,
     keyword: Keyword,
@@ -130,31 +183,46 @@ fn apply(
 ) -> Result<()> {
     match keyword {
         Keyword::Database => options.database = Some(value).filter(|name| !name.is_empty()),
-        Keyword::User => options.user = value,
-        Keyword::Password => options.password.0 = value,
         Keyword::Encrypt => options.encryption = encryption(&written, &value)?,
         Keyword::TrustServerCertificate => options.trust_server_certificate = flag(&written, &value)?,
         Keyword::ServerCertificate => options.certificate_authority = Some(value.into()),
         Keyword::HostNameInCertificate => options.host_name_in_certificate = Some(value),
-        Keyword::ConnectTimeout => {
-            options.connect_timeout = Duration::from_secs(number(&written, &value)?.into());
-            options.acquire_timeout = options.acquire_timeout.max(options.connect_timeout);
-        }
-        Keyword::CommandTimeout => {
-            let seconds = number(&written, &value)?;
-            options.command_timeout = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
-        }
         Keyword::ApplicationName => options.application_name = value,
         Keyword::ApplicationIntent => options.read_only = read_only(&written, &value)?,
-        Keyword::MultiSubnetFailover => options.multi_subnet_failover = flag(&written, &value)?,
         Keyword::PacketSize => options.packet_size = number(&written, &value)?,
         Keyword::WorkstationId => options.workstation = Some(value),
-        Keyword::IntegratedSecurity => refuse_integrated_security(&written, &value)?,
-        Keyword::Authentication => require_sql_password(&written, &value)?,
-        Keyword::MaxPoolSize => options.max_pool_size = number(&written, &value)?.max(1),
-        Keyword::MinPoolSize => options.min_pool_size = number(&written, &value)?,
+        Keyword::MultiSubnetFailover => options.multi_subnet_failover = flag(&written, &value)?,
+        Keyword::AddressPreference => options.address_preference = preference(&written, &value)?,
+        Keyword::NetworkLibrary => require_tcp(&written, &value)?,
+        Keyword::ColumnEncryption => require_disabled(&written, &value)?,
         Keyword::Refused(reason) => refuse(&written, &value, reason)?,
-        Keyword::Server | Keyword::Ignored => {}
+        _ => apply_number(options, keyword, &written, &value)?,
+    }
+    Ok(())
+}
+
+/// The keywords whose value is a whole number: times in seconds, and counts.
+fn apply_number(options: &mut BrokerOptions, keyword: Keyword, written: &str, value: &str) -> Result<()> {
+    let count = number(written, value)?;
+    let seconds = Duration::from_secs(count.into());
+    let unless_zero = (count > 0).then_some(seconds);
+    match keyword {
+        Keyword::ConnectTimeout => {
+            options.connect_timeout = seconds;
+            options.acquire_timeout = options.acquire_timeout.max(seconds);
+        }
+        Keyword::CommandTimeout => options.command_timeout = unless_zero,
+        Keyword::KeepAlive => options.tcp_keepalive = unless_zero,
+        Keyword::ConnectionLifetime => options.connection_lifetime = unless_zero,
+        Keyword::ConnectRetryCount => {
+            options.connect_retries = Some(within(written, count, 0..=255)?);
+        }
+        Keyword::ConnectRetryInterval => {
+            within(written, count, 1..=60)?;
+            options.connect_retry_interval = Some(seconds);
+        }
+        Keyword::MaxPoolSize => options.max_pool_size = count.max(1),
+        _ => options.min_pool_size = count,
     }
     Ok(())
 }
@@ -193,33 +261,59 @@ fn read_only(keyword: &str, value: &str) -> Result<bool> {
     }
 }
 
-fn refuse_integrated_security(keyword: &str, value: &str) -> Result<()> {
-    if !value.eq_ignore_ascii_case("sspi") && !flag(keyword, value)? {
-        return Ok(());
+fn within(keyword: &str, value: u32, range: std::ops::RangeInclusive<u32>) -> Result<u32> {
+    if range.contains(&value) {
+        return Ok(value);
     }
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        format!(
-            "connection string: '{keyword}' needs Kerberos or NTLM, which is not built in: use 'User ID' and 'Password'"
-        ),
-    ))
+    Err(wrong(keyword, &value.to_string(), &format!("{} to {}", range.start(), range.end())))
 }
 
-fn require_sql_password(keyword: &str, value: &str) -> Result<()> {
-    let plain: String = value.chars().filter(|c| !c.is_whitespace()).collect();
-    if plain.eq_ignore_ascii_case("sqlpassword") || plain.eq_ignore_ascii_case("notspecified") {
+fn preference(keyword: &str, value: &str) -> Result<AddressPreference> {
+    match value.to_ascii_lowercase().as_str() {
+        "ipv4first" => Ok(AddressPreference::V4),
+        "ipv6first" => Ok(AddressPreference::V6),
+        "useplatformdefault" => Ok(AddressPreference::Platform),
+        _ => Err(wrong(keyword, value, "IPv4First, IPv6First or UsePlatformDefault")),
+    }
+}
+
+/// `dbmssocn` is the old name of TCP.
+fn require_tcp(keyword: &str, value: &str) -> Result<()> {
+    if ["dbmssocn", "tcp"].iter().any(|tcp| value.eq_ignore_ascii_case(tcp)) {
         return Ok(());
     }
-    Err(Error::config(format!("connection string: '{keyword}' is '{value}', only SqlPassword is built in")))
+    Err(wrong(keyword, value, "dbmssocn: only tcp connections are supported"))
+}
+
+fn require_disabled(keyword: &str, value: &str) -> Result<()> {
+    if value.eq_ignore_ascii_case("disabled") {
+        return Ok(());
+    }
+    Err(refusal(keyword, "always encrypted columns are not supported"))
+}
+
+fn asks_for_token(keyword: &str, value: &str) -> Result<bool> {
+    let plain: String = value.chars().filter(|c| !c.is_whitespace()).collect();
+    match plain.to_ascii_lowercase().as_str() {
+        "sqlpassword" | "notspecified" => Ok(false),
+        "accesstoken" => Ok(true),
+        method if method.starts_with("activedirectory") => Err(refusal(
+            keyword,
+            "get the token yourself: write 'AccessToken' and call BrokerOptions::with_token_provider",
+        )),
+        _ => Err(wrong(keyword, value, "SqlPassword or AccessToken")),
+    }
+}
+
+fn refusal(keyword: &str, reason: &str) -> Error {
+    Error::config(format!("connection string: '{keyword}' cannot be honoured: {reason}"))
 }
 
 /// The value that asks for nothing is accepted.
 fn refuse(keyword: &str, value: &str, reason: &str) -> Result<()> {
     let pooling = keyword.eq_ignore_ascii_case("pooling");
-    match flag(keyword, value) {
-        Ok(asked) if asked == pooling => Ok(()),
-        _ => Err(Error::config(format!("connection string: '{keyword}' cannot be honoured: {reason}"))),
-    }
+    let asks_for_nothing = value.is_empty() || flag(keyword, value).is_ok_and(|asked| asked == pooling);
+    if asks_for_nothing { Ok(()) } else { Err(refusal(keyword, reason)) }
 }
 
 /// Levenshtein distance, for naming the keyword that was probably meant.

@@ -5,9 +5,9 @@
 
 mod connection_string;
 mod keywords;
+mod login;
 mod server;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,8 +15,26 @@ use std::time::Duration;
 use super::error::{Error, Result};
 use server::ServerAddress;
 
+pub use login::TokenProvider;
+use login::TokenSource;
+pub(crate) use login::{Login, Secret};
+
 /// The port of a default instance.
 pub const DEFAULT_PORT: u16 = 1433;
+/// The port of the SQL Browser service, which knows the ports of named instances.
+const BROWSER_PORT: u16 = 1434;
+
+/// Which addresses of a host name are tried first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum AddressPreference {
+    /// As the resolver gives them.
+    #[default]
+    Platform,
+    /// Those of version 4.
+    V4,
+    /// Those of version 6.
+    V6,
+}
 
 /// Whether and how the connection is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,22 +50,6 @@ pub enum Encryption {
     Strict,
 }
 
-/// A password. It does not print.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(String);
-
-impl Secret {
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
 /// Everything a [`Broker`](super::Broker) needs to know before it connects.
 ///
 /// ```text
@@ -61,9 +63,11 @@ impl fmt::Debug for Secret {
 pub struct BrokerOptions {
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// A named instance whose port is to be asked for.
+    pub(crate) instance: Option<String>,
+    pub(crate) browser_port: u16,
     pub(crate) database: Option<String>,
-    pub(crate) user: String,
-    pub(crate) password: Secret,
+    pub(crate) login: Login,
     pub(crate) encryption: Encryption,
     pub(crate) trust_server_certificate: bool,
     pub(crate) certificate_authority: Option<PathBuf>,
@@ -73,27 +77,33 @@ pub struct BrokerOptions {
     pub(crate) packet_size: u32,
     pub(crate) read_only: bool,
     pub(crate) multi_subnet_failover: bool,
+    pub(crate) address_preference: AddressPreference,
+    pub(crate) tcp_keepalive: Option<Duration>,
     pub(crate) connect_timeout: Duration,
+    pub(crate) connect_retries: Option<u32>,
+    pub(crate) connect_retry_interval: Option<Duration>,
     pub(crate) command_timeout: Option<Duration>,
     pub(crate) acquire_timeout: Duration,
     pub(crate) max_pool_size: u32,
     pub(crate) min_pool_size: u32,
+    pub(crate) connection_lifetime: Option<Duration>,
 }
 
 impl BrokerOptions {
-    /// Options for a server written as in a connection string (`host`, `host,port`, `tcp:host,port`) and a SQL login;
-    /// everything else has its default.
+    /// Options for a server written as in a connection string (`host`, `host,port`, `tcp:host,port`, `host\\instance`)
+    /// and a SQL login; everything else has its default.
     ///
     /// # Errors
     /// [`ErrorKind::Config`](super::ErrorKind::Config) when the server is not such a text.
     pub fn new(server: &str, user: impl Into<String>, password: impl Into<String>) -> Result<Self> {
-        let ServerAddress { host, port } = ServerAddress::parse(server)?;
+        let ServerAddress { host, port, instance } = ServerAddress::parse(server)?;
         Ok(Self {
             host,
             port,
+            instance,
+            browser_port: BROWSER_PORT,
             database: None,
-            user: user.into(),
-            password: Secret(password.into()),
+            login: Login::Sql { user: user.into(), password: Secret::new(password) },
             encryption: Encryption::Required,
             trust_server_certificate: false,
             certificate_authority: None,
@@ -103,11 +113,16 @@ impl BrokerOptions {
             packet_size: 8_000,
             read_only: false,
             multi_subnet_failover: false,
+            address_preference: AddressPreference::Platform,
+            tcp_keepalive: Some(Duration::from_secs(30)),
             connect_timeout: Duration::from_secs(15),
+            connect_retries: None,
+            connect_retry_interval: None,
             command_timeout: Some(Duration::from_secs(30)),
             acquire_timeout: Duration::from_secs(30),
             max_pool_size: 10,
             min_pool_size: 0,
+            connection_lifetime: None,
         })
     }
 
@@ -126,7 +141,7 @@ impl BrokerOptions {
         &self.host
     }
 
-    /// The port to connect to.
+    /// The port to connect to. That of a named instance is asked of the SQL Browser service when connecting.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
@@ -138,10 +153,30 @@ impl BrokerOptions {
         self.database.as_deref()
     }
 
-    /// The login.
+    /// The named instance whose port the SQL Browser service is asked for; `None` when the port is known.
     #[must_use]
-    pub fn user(&self) -> &str {
-        &self.user
+    pub fn instance(&self) -> Option<&str> {
+        self.instance.as_deref()
+    }
+
+    /// The login; `None` when a token or the account of this process logs in.
+    #[must_use]
+    pub fn user(&self) -> Option<&str> {
+        match &self.login {
+            Login::Sql { user, .. } => Some(user),
+            #[cfg(feature = "ntlm")]
+            Login::Windows { user, .. } => Some(user),
+            #[cfg(feature = "kerberos")]
+            Login::Integrated => None,
+            Login::Token(_) => None,
+        }
+    }
+
+    /// Logs in with access tokens of this provider, instead of the login given so far.
+    #[must_use]
+    pub fn with_token_provider(mut self, provider: impl TokenProvider) -> Self {
+        self.login = Login::Token(Some(TokenSource::new(provider)));
+        self
     }
 
     /// Uses this database instead of the login's default.
@@ -180,7 +215,31 @@ impl BrokerOptions {
         self
     }
 
-    /// How long one attempt to connect may take. Default: 15 s.
+    /// After how much silence the system asks the peer whether it is still there, then every second until it gives the
+    /// connection up; `None` never asks. Default: 30 s.
+    #[must_use]
+    pub fn with_tcp_keepalive(mut self, idle: impl Into<Option<Duration>>) -> Self {
+        self.tcp_keepalive = idle.into();
+        self
+    }
+
+    /// How often the pool tries again after a failed attempt to connect; `None` is bounded by the acquire timeout alone.
+    /// Default: `None`.
+    #[must_use]
+    pub fn with_connect_retries(mut self, retries: impl Into<Option<u32>>) -> Self {
+        self.connect_retries = retries.into();
+        self
+    }
+
+    /// A connection of the pool that is older is replaced when it comes back; `None` keeps it. Default: `None`.
+    #[must_use]
+    pub fn with_connection_lifetime(mut self, lifetime: impl Into<Option<Duration>>) -> Self {
+        self.connection_lifetime = lifetime.into();
+        self
+    }
+
+    /// How long one attempt to connect may take: token, name, socket, TLS, login and session settings together.
+    /// Default: 15 s.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -210,6 +269,14 @@ impl BrokerOptions {
         self
     }
 
+    /// Host with port or instance, for messages.
+    pub(crate) fn describe_server(&self) -> String {
+        match &self.instance {
+            Some(instance) => format!("{}\\{instance}", self.host),
+            None => format!("{}:{}", self.host, self.port),
+        }
+    }
+
     /// Refuses what contradicts itself.
     pub(crate) fn check(self) -> Result<Self> {
         if self.trust_server_certificate && self.certificate_authority.is_some() {
@@ -227,6 +294,16 @@ impl BrokerOptions {
             return Err(Error::config("Packet Size must be between 512 and 32767"));
         }
         Ok(self)
+    }
+
+    /// Refuses a login that still lacks its provider; asked when connecting, since the provider comes after the string.
+    pub(crate) fn check_login(self) -> Result<Self> {
+        match self.login {
+            Login::Token(None) => Err(Error::config(
+                "'Authentication=AccessToken' needs a provider: call BrokerOptions::with_token_provider",
+            )),
+            _ => Ok(self),
+        }
     }
 }
 

@@ -1,17 +1,18 @@
-//! Reads the server part of a connection string: `[tcp:]host[,port]`.
+//! Reads the server part of a connection string: `[tcp:]host[\instance][,port]`.
 
 use super::super::error::{Error, Result};
 use super::DEFAULT_PORT;
 
-/// Host and port.
+/// Host and port, or host and the instance whose port is to be asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ServerAddress {
     pub(super) host: String,
     pub(super) port: u16,
+    pub(super) instance: Option<String>,
 }
 
 impl ServerAddress {
-    /// Named instances are refused unless a port is given: finding their port needs the SQL Browser service.
+    /// A port makes the name of an instance superfluous, and `MSSQLSERVER` is the default instance.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let address = strip_protocol(text.trim())?;
         let (name, port) = match address.split_once(',') {
@@ -22,12 +23,12 @@ impl ServerAddress {
             Some((host, instance)) => (host.trim(), Some(instance.trim())),
             None => (name, None),
         };
-        if let (Some(instance), None) = (instance, port) {
-            return Err(Error::config(format!(
-                "server '{text}' names the instance '{instance}': write its port instead, as 'host,port'"
-            )));
+        let host = host_name(text, host)?;
+        if instance == Some("") {
+            return Err(Error::config(format!("server '{text}' has no instance after the backslash")));
         }
-        Ok(Self { host: host_name(text, host)?, port: port.unwrap_or(DEFAULT_PORT) })
+        let instance = instance.filter(|name| port.is_none() && !name.eq_ignore_ascii_case("MSSQLSERVER"));
+        Ok(Self { host, port: port.unwrap_or(DEFAULT_PORT), instance: instance.map(str::to_owned) })
     }
 }
 
@@ -81,16 +82,24 @@ mod tests {
         for (text, host, port) in table {
             assert_eq!(
                 ServerAddress::parse(text).unwrap(),
-                ServerAddress { host: host.into(), port },
+                ServerAddress { host: host.into(), port, instance: None },
                 "{text}"
             );
         }
     }
 
     #[test]
+    fn an_instance_is_kept_unless_a_port_is_given_or_it_is_the_default_one() {
+        let instance = |text: &str| ServerAddress::parse(text).unwrap().instance;
+        assert_eq!(instance("tcp:db\\SQLEXPRESS").as_deref(), Some("SQLEXPRESS"));
+        assert_eq!(instance(".\\inst").as_deref(), Some("inst"));
+        assert_eq!(instance("db\\mssqlserver"), None);
+    }
+
+    #[test]
     fn what_cannot_be_reached_is_refused_with_the_reason() {
         for (text, reason) in [
-            ("db\\SQLEXPRESS", "write its port"),
+            ("db\\", "no instance after the backslash"),
             ("np:\\\\db\\pipe\\sql\\query", "only tcp"),
             ("(localdb)\\v11,1", "LocalDB"),
             ("db,x", "not a port"),

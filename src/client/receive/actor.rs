@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::Waiting;
 use super::batch::{Batch, Order};
@@ -19,6 +20,7 @@ use crate::client::retry::Backoff;
 use crate::client::rows::Results;
 use crate::client::session::{Response, Session};
 use crate::client::statements::{self, ReceiveSpec};
+use crate::client::telemetry::{self, BatchOutcome};
 
 /// What a request of a receiver may take beyond its wait.
 const SLACK: Duration = Duration::from_secs(30);
@@ -87,12 +89,15 @@ impl Actor {
         loop {
             let text = statements::wait_and_receive(&self.spec, self.waiting.wait);
             let stop = self.stop.clone();
+            let span = telemetry::receive_span(&self.queue());
             let session = self.connected().await?;
             let outcome = tokio::select! {
-                outcome = session.batch(&text) => outcome,
+                outcome = session.batch(&text).instrument(span.clone()) => outcome,
                 () = stop.cancelled() => return Err(Failure::Stopped(Stopped)),
             };
-            match outcome.and_then(messages) {
+            let received = outcome.and_then(messages);
+            span.record("messages", received.as_ref().map_or(0, Vec::len));
+            match received {
                 Ok(messages) if messages.is_empty() => {}
                 Ok(messages) => return Ok(messages),
                 Err(error) if error.is_connection_lost() => self.lose(&error),
@@ -108,6 +113,7 @@ impl Actor {
 
     /// Gives the batch to its caller and serves it; answers the messages of a batch whose caller has gone.
     async fn hand_out(&mut self, messages: Vec<Message>, ask: Ask) -> Vec<Message> {
+        telemetry::received(&self.queue(), messages.len());
         let (batch, mut orders) = Batch::new(self.queue(), messages);
         if let Err(unwanted) = ask.send(Ok(batch)) {
             return unwanted.map(Batch::into_messages).unwrap_or_default();
@@ -166,6 +172,7 @@ impl Actor {
         };
         match self.committed_and_received(response).await {
             Ok(messages) if !messages.is_empty() => {
+                telemetry::received(&self.queue(), messages.len());
                 Served::Next { batch: Batch::new(self.queue(), messages), answer }
             }
             outcome => {
@@ -190,7 +197,11 @@ impl Actor {
 
     /// A commit that failed leaves nothing open behind it.
     async fn after_commit(&mut self, outcome: Result<()>) -> Result<()> {
-        let Err(error) = outcome else { return Ok(()) };
+        let Err(error) = outcome else {
+            telemetry::batch_decided(&self.queue(), BatchOutcome::Committed);
+            return Ok(());
+        };
+        telemetry::batch_decided(&self.queue(), BatchOutcome::Failed);
         if error.is_connection_lost() {
             self.lose(&error);
         } else {
@@ -202,10 +213,13 @@ impl Actor {
     /// Back to the savepoint before RECEIVE, so that it does not count as a roll back of the queue.
     async fn give_back(&mut self) {
         let Some(session) = &mut self.session else { return };
+        let mut outcome = BatchOutcome::GivenBack;
         if let Err(error) = session.batch(statements::GIVE_BACK).await {
             tracing::warn!(queue = self.queue(), %error, "messages cannot be given back in order; rolling back");
             self.roll_back().await;
+            outcome = BatchOutcome::RolledBack;
         }
+        telemetry::batch_decided(&self.queue(), outcome);
     }
 
     async fn roll_back(&mut self) {
@@ -222,12 +236,14 @@ impl Actor {
                 session = reconnect(&self.broker, self.waiting) => session.map_err(Failure::Error)?,
                 () = self.stop.cancelled() => return Err(Failure::Stopped(Stopped)),
             };
+            telemetry::reconnected(&self.queue());
             self.session = Some(session);
         }
         Ok(self.session.as_mut().expect("the session was made above"))
     }
 
     fn lose(&mut self, error: &Error) {
+        telemetry::connection_lost(&self.queue());
         tracing::warn!(queue = self.queue(), %error, "the receiver lost its connection");
         self.session = None;
     }

@@ -154,6 +154,31 @@ impl Batch {
 
     /// Commits: the messages are gone, what was sent leaves, the group is unlocked.
     ///
+    /// ```compile_fail,E0382
+    /// # async fn example(batch: ssbroker::client::Batch) -> Result<(), ssbroker::client::Error> {
+    /// batch.commit().await?;
+    /// batch.commit().await?; // the batch is spent
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// # async fn example(mut batch: ssbroker::client::Batch) -> Result<(), ssbroker::client::Error> {
+    /// let conversation = batch.messages()[0].conversation;
+    /// batch.commit().await?;
+    /// batch.end(conversation).await?; // so is the right to work in its transaction
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// # async fn example(batch: ssbroker::client::Batch) -> Result<(), ssbroker::client::Error> {
+    /// batch.give_back().await?;
+    /// batch.commit().await?; // what was given back cannot be committed
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::CommitUnknown`] when the answer was lost: it may have happened. Otherwise nothing happened and the
     /// messages are back. Cancelling does not stop the commit.

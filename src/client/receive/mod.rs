@@ -21,6 +21,11 @@ pub use batch::Batch;
 
 use actor::Ask;
 
+/// Defaults of a receiver.
+pub(crate) const DEFAULT_MESSAGES: u32 = 100;
+pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+pub(crate) const DEFAULT_HOLD: Duration = Duration::from_secs(1);
+
 /// Says how to receive from a queue; ends in [`open`](Receive::open).
 #[derive(Debug)]
 #[must_use = "nothing is received before `open`"]
@@ -44,8 +49,8 @@ impl Broker {
     pub fn receive(&self, queue: QueueName) -> Receive {
         Receive {
             broker: self.clone(),
-            spec: ReceiveSpec { queue, max_messages: 100, selection: Selection::NextGroup },
-            waiting: Waiting { wait: Duration::from_secs(30), hold: Duration::from_secs(1) },
+            spec: ReceiveSpec { queue, max_messages: DEFAULT_MESSAGES, selection: Selection::NextGroup },
+            waiting: Waiting { wait: DEFAULT_WAIT, hold: DEFAULT_HOLD },
         }
     }
 }

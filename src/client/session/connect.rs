@@ -1,88 +1,82 @@
 //! Opens the socket and logs in. One attempt; repeating is the pool's and the receiver's business.
 
-use std::net::SocketAddr;
-
 use tiberius::error::Error as DriverError;
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 use tokio_util::compat::TokioAsyncWriteCompatExt;
 
 use super::super::error::{Error, ErrorKind, Result};
-use super::super::options::{BrokerOptions, Encryption};
-use super::{Driver, fault};
+use super::super::options::{BrokerOptions, Encryption, Login};
+use super::{Driver, fault, socket};
 
-/// Connects within the connect timeout, following at most one redirection (Always On listeners and Azure give one).
+/// Connects, following at most one redirection (Always On listeners and Azure give one). The caller bounds the time.
 pub(super) async fn connect(options: &BrokerOptions) -> Result<Driver> {
-    let limit = options.connect_timeout;
-    let address = format!("{}:{}", options.host, options.port);
-    match tokio::time::timeout(limit, connect_following_redirection(options)).await {
-        Ok(outcome) => outcome.map_err(|error| error.during(format!("connecting to {address}"))),
-        Err(_elapsed) => {
-            Err(Error::new(ErrorKind::Connect, format!("connecting to {address} took longer than {limit:?}")))
-        }
-    }
-}
-
-async fn connect_following_redirection(options: &BrokerOptions) -> Result<Driver> {
-    match log_in(options, &options.host, options.port).await? {
-        Login::Done(driver) => Ok(*driver),
-        Login::Redirected { host, port } => match log_in(options, &host, port).await? {
-            Login::Done(driver) => Ok(*driver),
-            Login::Redirected { .. } => Err(Error::new(ErrorKind::Connect, "the server redirected twice")),
+    match log_in(options, &Place::of(options)).await? {
+        Outcome::Done(driver) => Ok(*driver),
+        Outcome::Redirected(place) => match log_in(options, &place).await? {
+            Outcome::Done(driver) => Ok(*driver),
+            Outcome::Redirected { .. } => Err(Error::new(ErrorKind::Connect, "the server redirected twice")),
         },
     }
 }
 
-enum Login {
-    Done(Box<Driver>),
-    Redirected { host: String, port: u16 },
+/// Where a server listens.
+struct Place {
+    host: String,
+    port: u16,
+    /// Set when the port is to be asked for.
+    instance: Option<String>,
 }
 
-async fn log_in(options: &BrokerOptions, host: &str, port: u16) -> Result<Login> {
-    let socket = open_socket(options, host, port).await?;
-    match Client::connect(driver_config(options, host, port), socket.compat_write()).await {
-        Ok(driver) => Ok(Login::Done(Box::new(driver))),
-        Err(DriverError::Routing { host, port }) => Ok(Login::Redirected { host, port }),
+impl Place {
+    fn of(options: &BrokerOptions) -> Self {
+        Self { host: options.host.clone(), port: options.port, instance: options.instance.clone() }
+    }
+}
+
+enum Outcome {
+    Done(Box<Driver>),
+    Redirected(Place),
+}
+
+async fn log_in(options: &BrokerOptions, place: &Place) -> Result<Outcome> {
+    let method = auth_method(&options.login).await?;
+    let (opened, port) = match &place.instance {
+        None => (socket::open(options, &place.host, place.port).await?, place.port),
+        Some(instance) => {
+            let opened = socket::open_instance(options, instance).await?;
+            let port = opened.peer_addr().map_or(place.port, |address| address.port());
+            (opened, port)
+        }
+    };
+    let mut config = driver_config(options, &place.host, port);
+    config.authentication(method);
+    match Client::connect(config, opened.compat_write()).await {
+        Ok(driver) => Ok(Outcome::Done(Box::new(driver))),
+        Err(DriverError::Routing { host, port }) => {
+            tracing::debug!(host, port, "the server sent us on");
+            Ok(Outcome::Redirected(Place { host, port, instance: None }))
+        }
         Err(error) => Err(fault::translate_connect(error)),
     }
 }
 
-async fn open_socket(options: &BrokerOptions, host: &str, port: u16) -> Result<TcpStream> {
-    let opened = if options.multi_subnet_failover {
-        open_first_of_all(host, port).await
-    } else {
-        TcpStream::connect((host, port)).await
-    };
-    let socket = opened.map_err(|error| {
-        Error::new(ErrorKind::Connect, format!("no connection to {host}:{port}")).with_cause(error)
-    })?;
-    socket
-        .set_nodelay(true)
-        .map_err(|error| Error::new(ErrorKind::Connect, "the socket cannot be set up").with_cause(error))?;
-    Ok(socket)
-}
-
-/// Tries all addresses of the name at once and keeps the first that answers, as `MultiSubnetFailover=true` asks for.
-async fn open_first_of_all(host: &str, port: u16) -> std::io::Result<TcpStream> {
-    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
-    let mut attempts: JoinSet<std::io::Result<TcpStream>> =
-        addresses.into_iter().map(TcpStream::connect).collect();
-    let mut last_error = std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
-    while let Some(attempt) = attempts.join_next().await {
-        match attempt.unwrap_or_else(|panic| Err(std::io::Error::other(panic))) {
-            Ok(socket) => return Ok(socket),
-            Err(error) => last_error = error,
-        }
+/// A token is asked for anew with each connection, since an old one may have expired.
+async fn auth_method(login: &Login) -> Result<AuthMethod> {
+    match login {
+        Login::Sql { user, password } => Ok(AuthMethod::sql_server(user, password.expose())),
+        Login::Token(Some(source)) => Ok(AuthMethod::aad_token(source.token().await?.expose())),
+        Login::Token(None) => Err(Error::config("a token login has no provider")),
+        #[cfg(feature = "ntlm")]
+        Login::Windows { user, password } => Ok(AuthMethod::windows(user, password.expose())),
+        #[cfg(feature = "kerberos")]
+        Login::Integrated => Ok(AuthMethod::Integrated),
     }
-    Err(last_error)
 }
 
 fn driver_config(options: &BrokerOptions, host: &str, port: u16) -> Config {
     let mut config = Config::new();
     config.host(host);
     config.port(port);
-    config.authentication(AuthMethod::sql_server(&options.user, options.password.expose()));
     config.application_name(&options.application_name);
     config.packet_size(options.packet_size);
     config.readonly(options.read_only);

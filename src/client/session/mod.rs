@@ -8,6 +8,7 @@
 mod connect;
 mod fault;
 mod guest;
+mod socket;
 mod wire;
 
 use std::future::Future;
@@ -23,6 +24,7 @@ use super::error::{Error, ErrorKind, Result};
 use super::options::BrokerOptions;
 use super::rows::Results;
 use super::statements::{self, Statement};
+use super::telemetry;
 
 pub(crate) use guest::Guest;
 
@@ -86,6 +88,7 @@ pub(crate) struct Session {
     driver: Driver,
     state: State,
     in_transaction: bool,
+    is_altered: bool,
     request_timeout: Option<Duration>,
     requests: RequestCounter,
     last_used: Instant,
@@ -103,14 +106,31 @@ impl std::fmt::Debug for Session {
 impl Session {
     /// Connects, logs in and applies the session settings the library relies on.
     ///
-    /// One attempt, bounded by the connect timeout. Dropping the future closes the socket.
+    /// One attempt; the connect timeout bounds all of it. Dropping the future closes the socket.
     pub(crate) async fn connect(options: &BrokerOptions, requests: RequestCounter) -> Result<Self> {
-        let driver = connect::connect(options).await?;
+        let limit = options.connect_timeout;
+        let server = options.describe_server();
+        let made = match tokio::time::timeout(limit, Self::log_in(options, requests)).await {
+            Ok(outcome) => outcome.map_err(|error| error.during(format!("connecting to {server}"))),
+            Err(_elapsed) => Err(Error::new(
+                ErrorKind::Connect,
+                format!("connecting to {server} took longer than {limit:?}"),
+            )),
+        };
+        match &made {
+            Ok(_) => telemetry::connected(),
+            Err(error) => telemetry::connect_failed(error.kind()),
+        }
+        made
+    }
+
+    async fn log_in(options: &BrokerOptions, requests: RequestCounter) -> Result<Self> {
         let mut session = Self {
-            driver,
+            driver: connect::connect(options).await?,
             state: State::Clean,
             in_transaction: false,
-            request_timeout: Some(options.connect_timeout),
+            is_altered: false,
+            request_timeout: None,
             requests,
             last_used: Instant::now(),
         };
@@ -147,6 +167,16 @@ impl Session {
     /// Makes the session unusable, for callers that no longer know what state the server holds for it.
     pub(crate) fn condemn(&mut self) {
         self.state = State::Broken;
+    }
+
+    /// Lets the pool close the connection when it comes back: the settings on it may not be the library's any more.
+    pub(crate) fn mark_altered(&mut self) {
+        self.is_altered = true;
+    }
+
+    /// Whether a caller's batch that may have changed its settings ran on it.
+    pub(crate) fn is_altered(&self) -> bool {
+        self.is_altered
     }
 
     /// Sends a plain batch: statements in their own scope, where transaction control is allowed.
@@ -253,5 +283,9 @@ async fn bounded(
     }
 }
 
+#[cfg(test)]
+mod connecting_tests;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

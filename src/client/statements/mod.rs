@@ -4,16 +4,23 @@
 //! parameters, service and contract names as quoted identifiers (quoted in `names.rs`). Every text passes Microsoft's
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
 //! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling, `pending` what is
-//! still on its way, `shared_pool` and `ledger` the tables of the sending half. Nothing here sends anything.
+//! still on its way, `shared_pool` and `ledger` the tables of the sending half, `requests` requests and the table of those who
+//! wait for replies, `objects` and `tables` the set-up, `callers` a look at texts of the caller's own. Nothing here sends
+//! anything.
 
+mod callers;
 mod ledger;
+pub(crate) mod objects;
 mod pending;
 mod receiving;
+mod requests;
 mod sending;
 mod shared_pool;
+pub(crate) mod tables;
 
 use std::borrow::Cow;
 
+pub(crate) use callers::may_alter_session;
 pub(crate) use ledger::{Due, NEXT_DUE, delay, delete_delayed, due_messages, prune_sent, send_once};
 pub(crate) use pending::{
     CAUSE_MESSAGES, PENDING_RIGHTS, count_pending, delivery_status, endpoint, note_unsent, pending_messages,
@@ -22,6 +29,10 @@ pub(crate) use pending::{
 pub(crate) use receiving::{
     BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, POISON_TABLES, ROLL_BACK, ReceiveSpec, Selection,
     UNDO_HANDLING, commit_and_receive, count_attempt, forget_attempts, park, read_attempts, wait_and_receive,
+};
+pub(crate) use requests::{
+    Remembered, WAITERS_TABLE, conclude_request, conversation_exists, forget_request, give_up_waiting,
+    read_request, request, still_queued, store_reply, unfinished_requests,
 };
 pub(crate) use sending::{
     DIALOG_OVER, DialogSpec, Opening, Relation, SEND_SIZES, Scope, begin_dialog, conversation_timer,

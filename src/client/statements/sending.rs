@@ -50,7 +50,7 @@ impl DialogSpec {
     }
 
     /// `@handle` is declared before and assigned here; the parameters are those of [`bind_dialog`].
-    fn begin_text(&self) -> String {
+    pub(super) fn begin_text(&self) -> String {
         let mut text =
             format!("BEGIN DIALOG CONVERSATION @handle FROM SERVICE {} TO SERVICE @to", self.from.quoted());
         if self.broker_instance.is_some() {
@@ -75,7 +75,7 @@ impl DialogSpec {
 }
 
 /// `@to`: target service; `@instance`: broker instance, if any; `@related`: conversation or group, if any.
-fn bind_dialog<'a>(mut statement: Statement<'a>, spec: &'a DialogSpec) -> Statement<'a> {
+pub(super) fn bind_dialog<'a>(mut statement: Statement<'a>, spec: &'a DialogSpec) -> Statement<'a> {
     statement = statement.bind("@to", "nvarchar(256)", Argument::Text(spec.to.as_str()));
     if let Some(instance) = &spec.broker_instance {
         statement = statement.bind("@instance", "nvarchar(128)", Argument::Text(instance));
@@ -117,7 +117,7 @@ pub(crate) fn send_on<'a>(handles: &[ConversationHandle], message: &'a OutgoingM
     bind_message(statement, message)
 }
 
-fn bind_message<'a>(statement: Statement<'a>, message: &'a OutgoingMessage) -> Statement<'a> {
+pub(super) fn bind_message<'a>(statement: Statement<'a>, message: &'a OutgoingMessage) -> Statement<'a> {
     let statement = statement.bind("@type", "nvarchar(128)", Argument::Text(message.message_type.as_str()));
     if message.body.is_empty() {
         return statement;

@@ -9,6 +9,7 @@ use crate::client::body::Body;
 use crate::client::ids::ConversationGroup;
 use crate::client::message::{Message, OutgoingMessage};
 use crate::client::names::{ContractName, MessageTypeName, QueueName, ServiceName};
+use crate::client::topology::{QueueSettings, RouteSettings, SentBy, Validation};
 
 fn message(body: &[u8]) -> OutgoingMessage {
     OutgoingMessage {
@@ -69,7 +70,65 @@ fn every_text() -> Vec<String> {
     texts.extend([save_transaction("r"), rollback_to("r")]);
     texts.extend(receiving_texts());
     texts.extend(table_texts());
+    texts.extend(request_texts());
+    texts.extend(set_up_texts());
     texts
+}
+
+fn set_up_texts() -> Vec<String> {
+    let message = MessageTypeName::new("//t/it's] a").unwrap();
+    let (contract, service) = (ContractName::new("//t/c").unwrap(), ServiceName::new("//t/it's").unwrap());
+    let queue = QueueName::in_schema("dbo", "a ]queue").unwrap();
+    let usages = [SentBy::Initiator, SentBy::Target, SentBy::Any].map(|by| (message.clone(), by));
+    let settings = QueueSettings::default().retention(true);
+    let route = RouteSettings::to("LOCAL").service(service.clone()).broker_instance(uuid::Uuid::from_u128(5));
+    let mut texts = vec![
+        objects::CATALOG.to_owned(),
+        objects::ENABLE_BROKER.to_owned(),
+        objects::lock(),
+        objects::create_contract(&contract, &usages),
+        objects::replace_contract(&contract, &usages),
+        objects::create_queue(&queue, &settings),
+        objects::alter_queue(&queue, &settings.off()),
+        objects::create_service(&service, &queue, std::slice::from_ref(&contract)),
+        objects::create_service(&service, &queue, &[]),
+        objects::move_service(&service, &queue),
+        objects::change_contracts(&service, &["//t/c", "//t/d"], &["//t/e"]),
+        objects::create_event("e]", &queue, &service),
+        objects::drop_event("e]", &queue),
+        objects::create_route("r", &route),
+        objects::alter_route("r", &RouteSettings::to("TCP://far:4022")),
+        tables::COLUMNS.to_owned(),
+        tables::DEAD_LETTERS_SCRIPT.to_owned(),
+        tables::add_column("t", "c", &tables::column_type("bigint", true)),
+        tables::alter_column("t", "c", &tables::column_type("varbinary(max)", false)),
+    ];
+    for validation in [Validation::None, Validation::Empty, Validation::WellFormedXml] {
+        texts.push(objects::create_message_type(&message, validation));
+        texts.push(objects::alter_message_type(&message, validation));
+    }
+    texts
+}
+
+fn request_texts() -> Vec<String> {
+    let handle = ConversationHandle::from_uuid(uuid::Uuid::from_u128(2));
+    let (spec, queue) = (spec(), QueueName::in_schema("dbo", "a ]queue").unwrap());
+    let remembered = Remembered { requester: "web", note: None, timeout_seconds: 30 };
+    let (with_body, without) = (message(b"x"), message(b""));
+    let statements = [
+        request(&spec, &with_body, None),
+        request(&spec, &without, Some(remembered)),
+        store_reply(handle, 0, "//t/reply", &Body::utf8("x"), true),
+        conclude_request(handle, 7, "no"),
+        read_request(handle),
+        give_up_waiting(handle, -1),
+        forget_request(handle),
+        unfinished_requests("web"),
+        still_queued(&queue, handle, 0),
+        conversation_exists(handle),
+        Statement::new(WAITERS_TABLE),
+    ];
+    statements.iter().map(|statement| statement.text().to_owned()).collect()
 }
 
 fn receiving_texts() -> Vec<String> {

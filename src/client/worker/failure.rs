@@ -43,7 +43,7 @@ fn key(message: &Message) -> (ConversationHandle, i64) {
 }
 
 /// The chain of an error on one line, as far as the column of the attempts' reason holds it.
-pub(super) fn reason_of(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn reason_of(error: &(dyn std::error::Error + 'static)) -> String {
     let mut reason = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -55,7 +55,7 @@ pub(super) fn reason_of(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// What a panic said.
-pub(super) fn panic_reason(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_reason(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     shortened(&format!("the handler panicked: {}", text.as_deref().unwrap_or("without a text")))

@@ -54,6 +54,13 @@ pub struct Delivery<'a> {
     pub(super) batch: &'a mut Batch,
 }
 
+impl<'a> Delivery<'a> {
+    /// One received message with the batch it came in.
+    pub(crate) fn new(message: &'a Message, batch: &'a mut Batch) -> Self {
+        Self { message, batch }
+    }
+}
+
 impl Delivery<'_> {
     /// The message.
     #[must_use]

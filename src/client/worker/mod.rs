@@ -21,10 +21,15 @@ use super::names::QueueName;
 use super::poison::{PoisonAction, PoisonPolicy};
 use super::statements::{self, Statement};
 
+pub(crate) use failure::{panic_reason, reason_of};
 pub use handler::{Delivery, Handler, HandlerError, HandlerFn, Handling, handler_fn};
 
 use failure::FailedMessages;
 use reader::Reader;
+
+/// Defaults of a worker.
+pub(crate) const DEFAULT_READERS: usize = 1;
+pub(crate) const DEFAULT_SHUTDOWN_BUDGET: Duration = Duration::from_secs(30);
 
 /// Why a worker stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +68,11 @@ impl Broker {
             queue,
             handler: Arc::new(handler),
             settings: Settings {
-                readers: 1,
+                readers: DEFAULT_READERS,
                 max_messages: 100,
                 poison: PoisonPolicy::default(),
                 idle: None,
-                shutdown_budget: Duration::from_secs(30),
+                shutdown_budget: DEFAULT_SHUTDOWN_BUDGET,
             },
         }
     }
@@ -115,7 +120,7 @@ impl<H: Handler> Worker<H> {
     /// # Cancellation
     /// Dropping the future cancels handlers; their messages are given back.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<StopReason> {
-        self.verify_tables().await?;
+        verify_tables(&self.broker, self.settings.poison).await?;
         let stop = CancellationToken::new();
         let mut readers = self.start(&stop).await?;
         tokio::select! {
@@ -152,18 +157,17 @@ impl<H: Handler> Worker<H> {
         }
         Ok(readers)
     }
+}
 
-    /// Missing tables are found before the first message fails, not after.
-    async fn verify_tables(&self) -> Result<()> {
-        if self.settings.poison.action() != PoisonAction::Park {
-            return Ok(());
-        }
-        let mut session = self.broker.session().await?;
-        let results = session.execute(&Statement::new(statements::POISON_TABLES)).await?;
-        let row = results.first_row().ok_or_else(missing_tables)?;
-        let known = [row.get::<Option<i32>>("attempts")?, row.get::<Option<i32>>("dead_letters")?];
-        if known.iter().all(Option::is_some) { Ok(()) } else { Err(missing_tables()) }
+/// Missing tables are found before the first message fails, not after.
+pub(crate) async fn verify_tables(broker: &Broker, poison: PoisonPolicy) -> Result<()> {
+    if poison.action() != PoisonAction::Park {
+        return Ok(());
     }
+    let results = broker.session().await?.execute(&Statement::new(statements::POISON_TABLES)).await?;
+    let row = results.first_row().ok_or_else(missing_tables)?;
+    let known = [row.get::<Option<i32>>("attempts")?, row.get::<Option<i32>>("dead_letters")?];
+    if known.iter().all(Option::is_some) { Ok(()) } else { Err(missing_tables()) }
 }
 
 /// Waits for all readers; the first failure ends the others.

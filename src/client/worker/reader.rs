@@ -7,10 +7,11 @@
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::failure::{FailedMessages, panic_reason, reason_of};
 use super::handler::{Delivery, Handler, HandlerError};
@@ -22,6 +23,7 @@ use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
 use crate::client::retry::Backoff;
 use crate::client::statements;
+use crate::client::telemetry::{self, PutAside};
 
 /// The code of the error a poisoned conversation is ended with.
 const POISON_CODE: i32 = 1;
@@ -152,7 +154,10 @@ impl<H: Handler> Reader<H> {
 
     /// Treats one message by its kind. An error or a panic of the handler comes back as its reason.
     async fn handle_one(&self, batch: &mut Batch, message: &Message) -> Result<(), String> {
-        let treated = AssertUnwindSafe(self.treat(batch, message)).catch_unwind().await;
+        let (queue, begun) = (batch.queue().to_owned(), Instant::now());
+        let span = telemetry::handle_span(&queue, message);
+        let treated = AssertUnwindSafe(self.treat(batch, message)).catch_unwind().instrument(span).await;
+        telemetry::handled(&queue, begun.elapsed(), matches!(treated, Ok(Ok(()))));
         match treated {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(reason_of(error.as_ref())),
@@ -184,7 +189,11 @@ impl<H: Handler> Reader<H> {
         }
         let earlier = self.earlier_attempts(&mut batch, message).await?;
         self.failed.note(message, earlier.saturating_add(1));
-        match self.poison.judge(earlier) {
+        let verdict = self.poison.judge(earlier);
+        if verdict == Verdict::TryAgain {
+            telemetry::retried(batch.queue());
+        }
+        match verdict {
             Verdict::TryAgain if self.poison.action() == PoisonAction::Park => {
                 batch.give_back_and(message.clone(), reason).await?;
                 Ok(Fate::GivenBack)
@@ -192,12 +201,14 @@ impl<H: Handler> Reader<H> {
             Verdict::TryAgain => batch.give_back().await.map(|()| Fate::GivenBack),
             Verdict::Park { attempts } => {
                 tracing::error!(conversation = %message.conversation, attempts, reason, "a message was parked");
+                telemetry::put_aside(batch.queue(), PutAside::Parked);
                 batch.park(message.clone(), i32::try_from(attempts).unwrap_or(i32::MAX), reason).await?;
                 self.failed.forget(message);
                 Ok(Fate::GoesOn(batch))
             }
             Verdict::EndConversation { attempts } => {
                 tracing::error!(conversation = %message.conversation, attempts, reason, "a poisoned conversation was ended");
+                telemetry::put_aside(batch.queue(), PutAside::ConversationEnded);
                 batch.end_poisoned(message.conversation, POISON_CODE, reason).await?;
                 self.failed.forget(message);
                 Ok(Fate::GoesOn(batch))

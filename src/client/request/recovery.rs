@@ -1,0 +1,113 @@
+//! What becomes of messages nobody waits for: they go to the recovery handler, in the receiving transaction, and a
+//! handler that fails is treated as a worker treats it.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+
+use crate::client::error::{Error, Result};
+use crate::client::ids::ConversationHandle;
+use crate::client::message::{Message, MessageKind};
+use crate::client::poison::{PoisonPolicy, Verdict};
+use crate::client::receive::Batch;
+use crate::client::worker::{Delivery, Handler, HandlerError, panic_reason, reason_of};
+
+/// The code of the error a conversation is ended with whose late reply cannot be handled.
+const POISON_CODE: i32 = 1;
+
+/// A recovery handler for programs that need no late replies: it logs each and ends its conversation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DiscardReplies;
+
+impl Handler for DiscardReplies {
+    async fn handle(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        let message = delivery.message();
+        tracing::warn!(
+            conversation = %message.conversation,
+            message_type = message.message_type,
+            bytes = message.body.len(),
+            "a reply that nobody waits for is discarded"
+        );
+        delivery.end().await?;
+        Ok(())
+    }
+}
+
+/// The recovery handler with its failures.
+pub(super) struct Recovery<H> {
+    pub(super) handler: H,
+    pub(super) poison: PoisonPolicy,
+    failed: HashMap<(ConversationHandle, i64), u32>,
+}
+
+/// What became of a batch in which the handler failed.
+pub(super) enum Fate {
+    /// It went back to the queue.
+    GivenBack,
+    /// The message was put aside; the rest is to be done again without it.
+    GoesOn(Batch),
+}
+
+impl<H: Handler> Recovery<H> {
+    pub(super) fn new(handler: H, poison: PoisonPolicy) -> Self {
+        Self { handler, poison, failed: HashMap::new() }
+    }
+
+    /// Hands a message to the handler. The outer error is the connection's, the inner one says why the handler failed.
+    pub(super) async fn treat(&self, batch: &mut Batch, message: &Message) -> Result<(), String> {
+        match AssertUnwindSafe(self.hand_over(batch, message)).catch_unwind().await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(reason_of(error.as_ref())),
+            Err(panic) => Err(panic_reason(panic.as_ref())),
+        }
+    }
+
+    /// Undoes everything done with the batch, and decides between another attempt and putting the message aside.
+    pub(super) async fn fail(&mut self, mut batch: Batch, message: &Message, reason: String) -> Result<Fate> {
+        let key = (message.conversation, message.sequence_number);
+        let earlier = self.failed.get(&key).copied().unwrap_or(0);
+        tracing::warn!(conversation = %message.conversation, earlier, reason, "the recovery handler failed");
+        self.failed.insert(key, earlier.saturating_add(1));
+        if let Err(doomed) = batch.undo_handling().await {
+            tracing::warn!(%doomed, "the recovery handler's error doomed the transaction");
+            return batch.give_back().await.map(|()| Fate::GivenBack);
+        }
+        match self.poison.judge(earlier) {
+            Verdict::TryAgain => return batch.give_back().await.map(|()| Fate::GivenBack),
+            Verdict::Park { attempts } => {
+                let attempts = i32::try_from(attempts).unwrap_or(i32::MAX);
+                batch.park(message.clone(), attempts, reason).await?;
+            }
+            Verdict::EndConversation { .. } => {
+                batch.end_poisoned(message.conversation, POISON_CODE, reason).await?;
+            }
+        }
+        tracing::error!(conversation = %message.conversation, "a late reply was put aside");
+        self.failed.remove(&key);
+        Ok(Fate::GoesOn(batch))
+    }
+
+    async fn hand_over(&self, batch: &mut Batch, message: &Message) -> Result<(), HandlerError> {
+        match &message.kind {
+            MessageKind::User => self.handler.handle(&mut Delivery::new(message, batch)).await,
+            MessageKind::DialogTimer => self.handler.on_timer(&mut Delivery::new(message, batch)).await,
+            MessageKind::Error(error) => {
+                self.handler.on_error(message, error);
+                Ok(end(batch, message.conversation).await?)
+            }
+            MessageKind::EndDialog => {
+                self.handler.on_end(message);
+                Ok(end(batch, message.conversation).await?)
+            }
+        }
+    }
+}
+
+/// Ends our side of a conversation; a handler may have done so before.
+async fn end(batch: &mut Batch, conversation: ConversationHandle) -> Result<(), Error> {
+    match batch.end(conversation).await {
+        Err(error) if !error.dialog_is_over() => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,92 @@
+//! Whether a caller's batch may leave something behind on its connection: settings, another database, an identity, a
+//! temporary table, a cursor, a lock of the session.
+//!
+//! A look at words, not a parser: a word that may do it counts wherever it stands, also in a comment or in UPDATE. A false
+//! alarm costs a connection; a miss would reach the next borrower (case C120).
+
+/// Words of statements that change a session, or run code that may.
+const ALTERING: &[&str] =
+    &["SET", "USE", "EXEC", "EXECUTE", "REVERT", "DBCC", "CURSOR", "OPEN", "SETUSER", "KILL", "RECONFIGURE"];
+
+/// Words that a batch may begin with; any other first word is the name of a procedure.
+const BEGINNINGS: &[&str] = &[
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "MERGE",
+    "TRUNCATE",
+    "WITH",
+    "CREATE",
+    "ALTER",
+    "DROP",
+    "GRANT",
+    "REVOKE",
+    "DENY",
+    "BEGIN",
+    "COMMIT",
+    "ROLLBACK",
+    "SAVE",
+    "SEND",
+    "RECEIVE",
+    "GET",
+    "END",
+    "MOVE",
+    "WAITFOR",
+    "IF",
+    "WHILE",
+    "DECLARE",
+    "PRINT",
+    "RAISERROR",
+    "THROW",
+];
+
+/// Whether the batch may leave something behind.
+pub(crate) fn may_alter_session(batch: &str) -> bool {
+    // Temporary tables live as long as their session.
+    if batch.contains('#') {
+        return true;
+    }
+    let mut words = batch
+        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '@' | '$')))
+        .filter(|word| !word.is_empty());
+    let is_one_of = |word: &str, list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let Some(first) = words.next() else { return false };
+    !is_one_of(first, BEGINNINGS) || words.any(|word| is_one_of(word, ALTERING))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_change_the_session_is_found_in_any_place_and_case() {
+        for batch in [
+            "SET XACT_ABORT ON",
+            "SELECT 1; set lock_timeout 5",
+            "/* SET */ SELECT 1",
+            "USE master",
+            "EXEC sp_configure",
+            "sp_who",
+            "SELECT 1;\nExecute AS USER = 'u'",
+            "CREATE TABLE #t (id int)",
+            "DECLARE c CURSOR FOR SELECT 1",
+            "OPEN SYMMETRIC KEY k DECRYPTION BY CERTIFICATE c",
+        ] {
+            assert!(may_alter_session(batch), "{batch}");
+        }
+    }
+
+    #[test]
+    fn what_stays_within_its_batch_is_let_pass() {
+        for batch in [
+            "",
+            "SELECT offset FROM t",
+            "CREATE QUEUE [q]; CREATE SERVICE [s] ON QUEUE [q]",
+            "DECLARE @h uniqueidentifier; BEGIN DIALOG @h FROM SERVICE [a] TO SERVICE 'b'; SEND ON CONVERSATION @h ('x')",
+            "  WAITFOR (RECEIVE TOP (1) message_body FROM q), TIMEOUT 10",
+        ] {
+            assert!(!may_alter_session(batch), "{batch}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The scripts of the library's own tables, and the texts that verify them. The scripts are files of `sql/`, so that a
+//! person can run them too.
+
+/// Attempts and dead letters.
+pub(crate) const DEAD_LETTERS_SCRIPT: &str = include_str!("../../../sql/05-dead-letters.sql");
+
+/// The columns of all tables in the schema `ssbroker`, in order.
+pub(crate) const COLUMNS: &str = "SELECT t.name AS table_name, c.name AS column_name, TYPE_NAME(c.user_type_id) AS \
+     type_name, CAST(c.max_length AS int) AS max_length, CAST(c.scale AS int) AS scale, c.is_nullable FROM sys.columns AS c \
+     JOIN sys.tables AS t ON t.object_id = c.object_id JOIN sys.schemas AS s ON s.schema_id = t.schema_id \
+     WHERE s.name = N'ssbroker' ORDER BY t.name, c.column_id;";
+
+/// A column's type as declared.
+pub(crate) fn column_type(ty: &str, nullable: bool) -> String {
+    format!("{ty} {}", if nullable { "NULL" } else { "NOT NULL" })
+}
+
+/// Adds a column. One that is NOT NULL needs an empty table or a default.
+pub(crate) fn add_column(table: &str, column: &str, declared: &str) -> String {
+    format!("ALTER TABLE [ssbroker].[{table}] ADD [{column}] {declared};")
+}
+
+/// Gives a column its declared type.
+pub(crate) fn alter_column(table: &str, column: &str, declared: &str) -> String {
+    format!("ALTER TABLE [ssbroker].[{table}] ALTER COLUMN [{column}] {declared};")
+}
+
+/// Says which script makes a table.
+pub(crate) fn run_script(file: &str) -> String {
+    format!("-- run sql/{file}")
+}
