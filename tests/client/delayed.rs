@@ -19,9 +19,11 @@ async fn a_delayed_message_is_sent_when_its_time_has_come_and_not_before() {
         .await
         .unwrap();
     let first = pool.send_due().await.unwrap();
-    assert_eq!((first.sent, first.next), (0, Some(Duration::from_millis(1_500))));
+    // The table keeps milliseconds, the clock does not stand at a whole one.
+    let next = first.next.unwrap().as_millis();
+    assert!(first.sent == 0 && (1_499..=1_501).contains(&next), "{first:?}");
     let clock = stage.backend.manual_clock().unwrap();
-    clock.advance(Duration::from_millis(1_500));
+    clock.advance(Duration::from_millis(1_502));
     assert_eq!(pool.send_due().await.unwrap().sent, 1);
     assert_eq!(stage.objects.waiting().await, ["soon"]);
     clock.advance(Duration::from_secs(60));
