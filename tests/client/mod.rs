@@ -22,4 +22,5 @@ mod stage;
 #[cfg(feature = "metrics")]
 mod telemetry;
 mod topology;
+mod transactions;
 mod workers;

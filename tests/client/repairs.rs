@@ -385,6 +385,22 @@ async fn without_the_right_to_see_what_is_pending_a_failed_dialog_is_pending_unk
     assert_eq!(stage.number("SELECT COUNT(*) FROM sys.transmission_queue").await, 3);
 }
 
+/// Recycling needs no right to see what is pending: the target ends after the last message.
+#[tokio::test]
+async fn an_ordinary_login_recycles_dialogs_without_the_right_to_see_what_is_pending() {
+    let stage = Stage::start().await;
+    let broker = ordinary_login(&stage, "").await;
+    let end = MessageTypeName::new(&*stage.objects.end_of_stream).unwrap();
+    let pool = broker.dialog_pool(PoolOptions::default().width(1).max_sends(2).end_of_stream(end)).unwrap();
+    for _ in 0..3 {
+        pool.send(&stage.objects.destination(), &stage.objects.messages(2)).await.unwrap();
+    }
+    assert_eq!(stage.objects.end_target_sides().await.len(), 3);
+    let repairs = stage.repair_with_a_reader(&pool, Duration::from_millis(100)).await;
+    assert_eq!(repairs, [Repair::Done { resent: 0, unsent: 0 }; 3]);
+    assert_eq!((pool.retiring().len(), pool.leaked()), (0, 0));
+}
+
 #[tokio::test]
 async fn the_procedures_of_the_script_lend_an_ordinary_login_what_a_repair_needs() {
     let stage = Stage::start().await;

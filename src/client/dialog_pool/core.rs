@@ -260,6 +260,11 @@ impl Ledger {
         was_open
     }
 
+    /// Whether the end-of-stream message was sent on this dialog, so that the peer's end says that it has everything.
+    pub(super) fn is_retiring(&self, conversation: ConversationHandle) -> bool {
+        self.retiring.contains_key(&conversation)
+    }
+
     /// All dialogs on which something may still be on its way: open and retired ones, in no order.
     pub(super) fn alive(&self) -> Vec<ConversationHandle> {
         self.open.iter().chain(self.retiring.keys()).copied().collect()

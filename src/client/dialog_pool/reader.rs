@@ -54,6 +54,15 @@ impl DialogPool {
             MessageKind::User | MessageKind::DialogTimer => return Ok(Repair::NotOurs),
         };
         let dialog = message.conversation;
+        if message.kind == MessageKind::EndDialog && self.shared.ledger().is_retiring(dialog) {
+            // The target ended after our last message, so nothing is pending and nobody has to look.
+            batch.end(dialog).await?;
+            let shared = Arc::clone(&self.shared);
+            batch.after_commit(move || {
+                shared.note_end(dialog);
+            });
+            return Ok(Repair::Done { resent: 0, unsent: 0 });
+        }
         let home = match self.shared.places.home_of(dialog) {
             Home::Busy => return Ok(Repair::Busy),
             Home::Leased(leased, spec) => Some((leased, spec)),

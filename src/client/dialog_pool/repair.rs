@@ -76,18 +76,19 @@ impl Shared {
         if scope == Scope::Own {
             session.begin().await?;
         }
-        let replaced = self.replace_joined(session, spec, dialog).await;
-        let replaced = match replaced {
+        let replaced = match self.replace_joined(session, spec, dialog).await {
             Ok(Replaced::Settled(settled)) => Ok(Replaced::Settled(settled)),
             // Back to before RECEIVE, so that it does not count as a roll back of our own queue.
-            other if session.is_clean() => session.rollback_to(statements::BEFORE_RECEIVE).await.and(other),
-            other => other,
+            Ok(other) => session.rollback_to(statements::BEFORE_RECEIVE).await.map(|()| other),
+            Err(error) => {
+                give_back(session).await;
+                Err(error)
+            }
         };
         if scope == Scope::Own {
             match &replaced {
                 Ok(_) => session.commit().await?,
-                Err(_) if session.is_clean() => close_failed(session).await?,
-                Err(_) => {}
+                Err(_) => close_failed(session).await,
             }
         }
         replaced.map_err(|error| error.during(format!("replacing dialog {dialog}")))
@@ -167,13 +168,26 @@ pub(super) async fn read_endpoint(
     Ok(Some(Endpoint { state: row.get("state")?, is_initiator, spec }))
 }
 
+/// Undoes a failed repair. There may be nothing to go back to; the first error is the one to tell.
+async fn give_back(session: &mut Session) {
+    if !session.is_clean() {
+        return;
+    }
+    if let Err(error) = session.rollback_to(statements::BEFORE_RECEIVE).await {
+        tracing::debug!(%error, "a failed repair had received nothing, or doomed its transaction");
+    }
+}
+
 /// A failed repair leaves no transaction open. What was received is back already, so committing does not count against
 /// the queue; a doomed transaction can only be rolled back.
-async fn close_failed(session: &mut Session) -> Result<()> {
-    if session.commit().await.is_err() && session.is_clean() {
-        session.rollback_if_open().await?;
+async fn close_failed(session: &mut Session) {
+    let committed = session.is_clean() && session.commit().await.is_ok();
+    if !committed
+        && session.is_clean()
+        && let Err(error) = session.rollback_if_open().await
+    {
+        tracing::debug!(%error, "the connection of a failed repair is given up");
     }
-    Ok(())
 }
 
 async fn settle(
