@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! SSBROKER_TEST_SERVER='Server=db;Database=ConformanceTest;User ID=sa;Password=secret;TrustServerCertificate=true' \
-//! SSBROKER_TEST_RECORD=/tmp/verified.tsv \
+//! SSBROKER_TEST_RECORD=verified.tsv \
 //!     cargo test --test ssbroker conformance -- --nocapture
 //! ```
 //!
