@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use ssbroker_emulator::value::Timestamp;
 use ssbroker_emulator::{Clock, Emulator, ManualClock};
 
 /// A server under test.
@@ -33,7 +34,10 @@ impl Embedded {
 
     /// With a clock that only the test moves.
     pub(crate) async fn with_manual_clock() -> Self {
-        let (clock, manual) = Clock::manual(Clock::real().now());
+        // A whole second, so that times the server rounds to milliseconds stay exact.
+        let second = 10_000_000;
+        let start = Timestamp(Clock::real().now().0 / second * second);
+        let (clock, manual) = Clock::manual(start);
         let emulator = Emulator::builder().clock(clock).start().await.unwrap();
         Self { emulator, clock: Some(manual) }
     }

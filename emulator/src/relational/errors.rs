@@ -1,5 +1,5 @@
 //! The errors of expressions, queries and data changes: one function per message number, texts in the emulator's own
-//! words with the names and values that the server's text would carry.
+//! words with the names and values that the server's text would carry. It is a table, hence its length.
 //!
 //! Errors of objects (208, 2627, 2714, ...) belong to the engine and must not be repeated here.
 
