@@ -12,6 +12,8 @@ use super::error::ErrorKind;
 pub enum Advice {
     /// Do the same thing again, after a pause.
     Retry,
+    /// Connect again, to the listener's name: the database is somewhere else now.
+    Reconnect,
     /// End this dialog and go on with a new one.
     ReplaceDialog,
     /// Stop reading the queue until somebody has looked at its poison message and switched it on again.
@@ -34,6 +36,7 @@ impl Advice {
     pub fn text(self) -> &'static str {
         match self {
             Self::Retry => "try again after a pause",
+            Self::Reconnect => "connect again, to the listener's name",
             Self::ReplaceDialog => "end this dialog and begin a new one",
             Self::StopQueue => "find the poison message, then switch the queue on again",
             Self::FixGrant => "have the missing permission granted",
@@ -111,30 +114,56 @@ catalogue! {
     ACTION_PERMISSION_DENIED = 297, PermissionDenied, FixGrant, "no permission for this action";
     SERVER_PERMISSION_DENIED = 300, PermissionDenied, FixGrant, "server permission denied";
     SESSION_KILLED = 596, ConnectionLost, Retry, "the session was killed";
+    NO_TRANSACTION_TO_SAVE = 628, Statement, FixCall, "SAVE TRANSACTION without a transaction";
     OUT_OF_MEMORY = 701, Transient, Retry, "not enough memory";
     DATABASE_NOT_FOUND = 911, ObjectMissing, FixSetup, "database not found";
+    DATABASE_ACCESS_DENIED = 916, PermissionDenied, FixGrant, "the login has no user in the database";
+    DATABASE_RECOVERING = 922, Transient, Retry, "the database is being recovered";
+    DATABASE_IN_SINGLE_USER_MODE = 924, LoginFailed, Retry, "the database is in single-user mode and somebody is in it";
+    DATABASE_RESTORING = 927, Transient, Retry, "the database is being restored";
+    DATABASE_OFFLINE = 942, LoginFailed, FixSetup, "the database is offline";
+    DATABASE_IN_TRANSITION = 952, Transient, Retry, "the database is changing its state";
+    DATABASE_NOT_JOINED = 976, Failover, Reconnect, "the database takes part in an availability group and cannot be read here";
+    SECONDARY_NEEDS_READ_INTENT = 978, Failover, Reconnect, "the secondary replica takes connections with read intent only";
+    SECONDARY_CLOSED = 979, Failover, Reconnect, "the secondary replica takes no connections";
+    SECONDARY_NOT_READABLE = 982, Failover, Reconnect, "no readable secondary replica is available";
+    REPLICA_ROLE_IN_TRANSITION = 983, Failover, Reconnect, "the replica is neither primary nor secondary at the moment";
+    DATABASE_FULL = 1105, Transient, Retry, "the filegroup is full";
+    LOCKS_EXHAUSTED = 1204, Transient, Retry, "the server has no lock left";
     DEADLOCK_VICTIM = 1205, Transient, Retry, "the transaction was chosen as deadlock victim and rolled back";
     LOCK_TIMEOUT = 1222, Transient, Retry, "a lock was not granted in time";
     OBJECT_EXISTS = 2714, Statement, FixSetup, "an object of that name exists already";
     OBJECT_IN_USE = 3716, Statement, FixSetup, "the object cannot be dropped because others are bound to it";
     NO_TRANSACTION_TO_COMMIT = 3902, Statement, FixCall, "COMMIT without a transaction";
     NO_TRANSACTION_TO_ROLL_BACK = 3903, Statement, FixCall, "ROLLBACK without a transaction";
+    DATABASE_READ_ONLY = 3906, Failover, Reconnect, "the database is read-only here";
+    READ_ONLY_FILEGROUP = 3908, Failover, Reconnect, "the database is in emergency or read-only state";
     TRANSACTION_DOOMED = 3930, TransactionDoomed, RollBack, "the transaction is doomed and cannot write any more";
     DOOMED_AT_SAVEPOINT = 3931, TransactionDoomed, RollBack, "a doomed transaction cannot be rolled back to a savepoint";
+    SNAPSHOT_CONFLICT = 3960, Transient, Retry, "a snapshot transaction met a changed row";
+    TEMPDB_VERSION_STORE_FULL = 3966, Transient, Retry, "the version store was full and the transaction was rolled back";
     TRANSACTION_DOOMED_AT_BATCH_END = 3998, TransactionDoomed, RollBack, "the transaction was doomed and the server rolled it back at the end of the batch";
     DATABASE_UNAVAILABLE = 4060, LoginFailed, FixSetup, "the database cannot be opened by this login";
+    LOGIN_WAITS_FOR_RECOVERY = 4221, Failover, Reconnect, "the secondary replica cannot take logins yet";
     SHUTDOWN_IN_PROGRESS = 6005, ConnectionLost, Retry, "the server is shutting down";
+    SAVEPOINT_NOT_FOUND = 6401, TransactionDoomed, RollBack, "there is no savepoint of that name in the transaction";
     INVALID_UNIQUEIDENTIFIER = 8169, Statement, FixCall, "a string is not a uniqueidentifier";
+    EVENT_NOTIFICATIONS_UNDELIVERABLE = 8355, BrokerDisabled, FixSetup, "event notifications of the server cannot be delivered because the broker is off in msdb";
     CANNOT_RECEIVE_FOR_USER = 8401, PermissionDenied, FixGrant, "the target user may not receive from the queue";
     WRONG_CLAUSE_TYPE = 8402, Statement, FixCall, "wrong data type for a clause";
+    MESSAGE_TYPE_REPEATED = 8403, Statement, FixCall, "a message type is named twice";
+    CONTRACT_REPEATED = 8404, Statement, FixCall, "a contract is named twice";
     CANNOT_DISABLE_POISONED_QUEUE = 8405, QueueDisabled, StopQueue, "a poisoned queue could not be disabled";
     LIFETIME_NULL = 8406, Statement, FixCall, "the dialog lifetime is NULL";
+    HEADER_INVALID = 8407, MessageRefused, GiveUp, "a received message has invalid header fields";
     CONTRACT_NOT_OFFERED = 8408, MessageRefused, FixSetup, "the target service does not support the contract";
+    CONTRACT_NOT_OFFERED_DROPPED = 8409, MessageRefused, FixSetup, "a message was dropped because the target service does not support its contract";
     TIMER_BEYOND_LIFETIME = 8410, Statement, FixCall, "the conversation timer lies beyond the lifetime of the dialog";
     LIFETIME_OUT_OF_RANGE = 8411, Statement, FixCall, "the dialog lifetime is out of range";
     SERVICE_NAME_MALFORMED = 8412, Statement, FixCall, "malformed service name";
     BROKER_INSTANCE_MALFORMED = 8413, Statement, FixCall, "malformed broker instance";
     GROUP_NOT_USABLE = 8414, Statement, FixCall, "the conversation group cannot be used here";
+    ACTIVATED_TRANSACTION_LEFT_OPEN = 8415, Statement, FixCall, "an activated procedure left its own transaction open";
     CONTRACT_NAME_NULL = 8417, Statement, FixCall, "the contract name is NULL";
     HANDLE_MISSING = 8418, Statement, FixCall, "the conversation handle is missing";
     END_ERROR_INCOMPLETE = 8419, Statement, FixCall, "END CONVERSATION WITH ERROR needs a code and a description";
@@ -170,44 +199,114 @@ catalogue! {
     ENDPOINT_HANDLE_INVALID = 8460, DialogOver, ReplaceDialog, "the conversation endpoint refers to an invalid handle";
     BROKER_INTERNAL = 8461, Corrupt, GiveUp, "internal broker error, possibly corruption";
     REMOTE_ENDPOINT_GONE = 8462, DialogOver, ReplaceDialog, "the remote endpoint cannot exchange messages any more or is gone";
+    BODY_UNREADABLE = 8463, MessageRefused, GiveUp, "a message body could not be read";
     UNDERLYING_SERVICE_ALTERED = 8468, DialogOver, ReplaceDialog, "the service of the dialog was altered";
     REMOTE_SERVICE_ALTERED = 8469, DialogOver, ReplaceDialog, "the remote service was altered";
     REMOTE_SERVICE_DROPPED = 8470, DialogOver, ReplaceDialog, "the remote service was dropped";
+    TRANSPORT_CALL_FAILED = 8471, Transient, Retry, "a call of the transport failed";
+    REMOTE_HEADER_INVALID = 8472, MessageRefused, GiveUp, "a remote message has invalid header fields";
     ENDPOINT_DROPPED = 8475, DialogOver, ReplaceDialog, "the conversation endpoint was dropped";
     BROKER_SERIOUS_INTERNAL = 8477, Corrupt, GiveUp, "serious internal broker error";
+    TEST_FAIL_POINT = 8479, Statement, GiveUp, "a test fail point was used";
     REMOTE_CONTRACT_DROPPED = 8487, DialogOver, ReplaceDialog, "the remote contract was dropped";
     DIALOG_LIFETIME_EXPIRED = 8489, DialogOver, ReplaceDialog, "the dialog exceeded its lifetime";
     REMOTE_SERVICE_NOT_FOUND = 8490, ObjectMissing, FixSetup, "the remote service does not exist";
     CONTRACT_WITHOUT_INITIATOR_TYPE = 8492, Statement, FixSetup, "the contract has no message type that the initiator may send";
+    SERVICE_NOT_CHANGED = 8493, Statement, FixCall, "ALTER SERVICE changes nothing";
     SERVICE_ACCESS_DENIED = 8494, PermissionDenied, FixGrant, "no permission to access the service";
     CONVERSATION_BOUND_ELSEWHERE = 8495, DialogOver, ReplaceDialog, "the conversation was already acknowledged by another instance";
     REMOTE_TYPE_NOT_IN_CONTRACT = 8498, MessageRefused, FixSetup, "the remote message type is not in the local contract";
     BODY_ENCODING_INVALID = 8499, MessageRefused, FixCall, "the encoding of the body does not fit its message type";
+    MEMORY_GRANT_TIMEOUT = 8645, Transient, Retry, "no memory for the query in time";
+    LOW_MEMORY = 8651, Transient, Retry, "not enough memory for the query";
+    LOG_FULL = 9002, Transient, Retry, "the transaction log is full";
     CANNOT_RELATE = 9601, Statement, FixCall, "the dialog cannot be related to that conversation or group";
     TOO_MANY_PREFIXES = 9609, Statement, FixCall, "the name has too many prefixes";
     RELATED_SERVICE_DIFFERS = 9610, Statement, FixCall, "the service differs from that of the related conversation";
     USER_NOT_FOUND = 9611, ObjectMissing, FixSetup, "the user is not found";
+    ACTIVATION_USER_MISSING = 9613, Statement, FixSetup, "the user of the activation is not specified";
+    ACTIVATION_PROCEDURE_INVALID = 9614, ObjectMissing, FixSetup, "the activated procedure is missing or not valid";
     XML_VALIDATION_FAILED_REMOTELY = 9615, MessageRefused, FixCall, "the body failed XML validation at the target";
     XML_VALIDATION_FAILED = 9616, MessageRefused, FixCall, "the received body failed XML validation";
     QUEUE_DISABLED = 9617, QueueDisabled, StopQueue, "the queue is disabled";
     OWN_QUEUE_DISABLED = 9618, QueueDisabled, StopQueue, "cannot send while the own queue, which retains messages, is disabled";
+    BINDING_EXISTS = 9619, Statement, FixSetup, "a remote service binding for this service exists already";
+    ACTIVATION_OBJECT_IS_FUNCTION = 9620, Statement, FixSetup, "a function cannot be activated";
+    TRANSPORT_PROCESSING_FAILED = 9621, Transient, Retry, "a message could not be processed in the transport";
+    READERS_MISSING = 9648, Statement, FixSetup, "activation is on but MAX_QUEUE_READERS is zero";
+    NO_SESSION_KEY = 9652, Statement, FixSetup, "there is no session key for the encryption";
+    ACTIVATION_PROCEDURE_HAS_PARAMETERS = 9653, Statement, FixSetup, "the activated procedure has parameters";
+    BROKER_DATABASE_NOT_FOUND = 9654, ObjectMissing, FixSetup, "the database does not exist";
+    TRANSMISSION_QUEUE_DAMAGED = 9655, Corrupt, GiveUp, "the transmission queue is damaged or cannot be reached";
+    TRANSMISSION_WORKTABLE_DAMAGED = 9657, Corrupt, GiveUp, "the worktable of the transmission queue is damaged";
+    TRANSMISSION_WORKTABLE_UNREACHABLE = 9658, Corrupt, GiveUp, "the worktable of the transmission queue cannot be reached";
+    ROUTE_CLAUSE_EMPTY = 9659, Statement, FixCall, "a clause of the route is empty";
+    ROUTE_CLAUSE_TOO_LONG = 9660, Statement, FixCall, "a clause of the route is too long";
+    MIRROR_ROUTE_INCOMPLETE = 9661, Statement, FixCall, "a route with a mirror needs a service name and a broker instance";
+    ROUTE_INSTANCE_WITHOUT_SERVICE = 9662, Statement, FixCall, "a route with a broker instance needs a service name";
+    SYSTEM_OBJECT_FIXED = 9663, Statement, FixCall, "a system object cannot be changed";
+    TRANSPORT_OFF = 9666, BrokerDisabled, FixSetup, "the transport is disabled or not configured";
+    VALIDATION_FAILED_AT_TARGET = 9704, MessageRefused, FixCall, "a message was dropped because its XML validation failed at the target";
+    ACTIVATION_MEETS_NOTIFICATION = 9717, Statement, FixSetup, "a queue with an event notification cannot have internal activation";
+    NOTIFICATION_MEETS_ACTIVATION = 9718, Statement, FixSetup, "a queue with internal activation cannot have an event notification";
     BROKER_RESTORED_HERE = 9719, DialogOver, ReplaceDialog, "this database was attached or restored and its conversations were ended";
     BROKER_RESTORED_THERE = 9720, DialogOver, ReplaceDialog, "the remote database was attached or restored and its conversations were ended";
+    NO_REMOTE_SERVICE_BINDING = 9727, Statement, FixSetup, "dialog security needs a remote service binding";
+    CERTIFICATE_MISSING = 9731, Statement, FixSetup, "the certificate or key for the dialog is missing";
+    TEMPORARY_PROCEDURE_ACTIVATED = 9742, Statement, FixSetup, "a temporary procedure cannot be activated";
+    ROUTE_MIRROR_NOT_ADDRESS = 9743, Statement, FixCall, "the mirror of a route must be an address";
+    ROUTE_ADDRESS_INVALID = 9744, Statement, FixCall, "the address of the route is not valid";
+    ROUTE_TRANSPORT_WITH_SERVICE = 9745, Statement, FixCall, "a TRANSPORT route cannot name a service";
+    ROUTE_LIFETIME_OUT_OF_RANGE = 9746, Statement, FixCall, "the lifetime of the route is out of range";
+    ROUTE_ADDRESSES_EQUAL = 9747, Statement, FixCall, "address and mirror of the route are the same";
+    TRANSPORT_UNAVAILABLE = 9748, BrokerDisabled, FixSetup, "the transport is not available";
+    BROKER_ID_IN_USE = 9772, BrokerDisabled, FixSetup, "the broker cannot be enabled because another one with the same identifier is";
+    NEW_BROKER_READ_ONLY = 9774, Statement, FixSetup, "a read-only database cannot get a new broker";
+    NEW_BROKER_MIRRORED = 9775, Statement, FixSetup, "a mirrored database cannot get a new broker";
+    BROKER_ID_MISMATCH = 9776, BrokerDisabled, FixSetup, "the broker identifier in the database differs from the one the server has for it";
+    NEW_BROKER_REFUSED = 9778, Statement, FixSetup, "the database cannot get a new broker";
     BROKER_DISABLED_AT_SENDER = 9791, BrokerDisabled, FixSetup, "Service Broker is disabled in the database of the sender";
+    MESSAGE_NOT_CLASSIFIED = 9798, MessageRefused, FixSetup, "the message could not be classified for delivery";
+    RESOURCE_LIMIT_REACHED = 10928, Transient, Retry, "a resource limit of the database is reached";
+    RESOURCE_MINIMUM_ONLY = 10929, Transient, Retry, "the server is too busy for more than the guaranteed minimum";
     OBJECT_NOT_FOUND_OR_DENIED = 15151, ObjectMissing, FixSetup, "the object is not found, or the permission on it is missing";
     SERVER_SHUTDOWN = 17142, ConnectionLost, Retry, "the server is paused or shutting down";
+    SERVER_SCRIPT_UPGRADE = 18401, LoginFailed, Retry, "the server is being upgraded and takes administrators only";
     LOGIN_DISABLED = 18451, LoginFailed, Retry, "only administrators may connect at this time";
+    LOGIN_UNTRUSTED = 18452, LoginFailed, FixGrant, "the login comes from an untrusted domain or the server takes no SQL logins";
     LOGIN_FAILED = 18456, LoginFailed, FixGrant, "login failed";
+    LOGIN_DISABLED_ACCOUNT = 18470, LoginFailed, FixGrant, "the login is disabled";
+    LOGIN_LOCKED = 18486, LoginFailed, FixGrant, "the login is locked out";
+    PASSWORD_MUST_CHANGE = 18487, LoginFailed, FixGrant, "the password has expired";
     PASSWORD_EXPIRED = 18488, LoginFailed, FixGrant, "the password must be changed";
     ACTION_NOT_ALLOWED_IN_STATE = 28004, DialogOver, ReplaceDialog, "the action is not allowed in the current state of the conversation";
+    ENQUEUE_FAILED = 28005, Transient, Retry, "an exception occurred while a message was put on the target queue";
     NOT_DB_OWNER = 28006, PermissionDenied, FixGrant, "only sysadmin or db_owner may do this in the current state";
     CONVERSATION_HANDLE_INVALID = 28008, DialogOver, ReplaceDialog, "the conversation handle is invalid";
     TARGET_BROKER_UNAVAILABLE = 28012, BrokerDisabled, FixSetup, "Service Broker is not available in the target database";
+    TARGET_BROKER_OFF = 28013, BrokerDisabled, FixSetup, "the target broker is administratively disabled";
+    TARGET_DATABASE_READ_ONLY = 28014, BrokerDisabled, FixSetup, "the target database is read-only";
+    TARGET_DATABASE_SINGLE_USER = 28015, BrokerDisabled, FixSetup, "the target database is in single-user mode";
+    TARGET_DATABASE_MIRROR = 28018, BrokerDisabled, FixSetup, "the target database is a mirror replica";
+    DELIVERY_FAILED_LOCALLY = 28021, Transient, Retry, "some messages could not be delivered to the local service";
     SESSION_KEY_LOST = 28052, DialogOver, ReplaceDialog, "the session key of the dialog was lost with the master key";
     MASTER_KEY_NEEDED = 28054, Statement, FixSetup, "the dialog needs a database master key";
     SERVICE_CONTROL_DENIED = 28056, PermissionDenied, FixGrant, "no control permission on the service";
+    BINDING_USER_WITHOUT_CERTIFICATES = 28083, Statement, FixSetup, "the user of the binding cannot own certificates";
+    ACTIVATION_QUEUE_DROPPED = 28085, ObjectMissing, FixSetup, "the activated task ended because its queue was dropped";
+    ACTIVATION_ENDED_DISABLED = 28086, QueueDisabled, StopQueue, "the activated task ended because its queue or the activation was disabled";
+    ACTIVATED_WITHOUT_RECEIVE = 28087, Statement, FixCall, "the activated procedure never executed RECEIVE";
+    ACTIVATED_TASK_ABORTED = 28088, Statement, FixCall, "the activated task was aborted by an error";
+    BINDING_USER_UNSUITABLE = 28089, Statement, FixSetup, "the user of the binding is not suitable";
+    SENT_MESSAGES_NOT_DELETED = 28090, Corrupt, GiveUp, "sent messages could not be deleted from the transmission queue";
+    SERVICE_ERROR_PROCESSING = 40197, Transient, Retry, "the service met an error and may be failing over";
+    SERVICE_BUSY = 40501, Transient, Retry, "the service is busy";
     UNSUPPORTED = 40510, Unsupported, FixCall, "the embedded broker does not support this construct";
     DATABASE_STARTING = 40613, Transient, Retry, "the database is not available at the moment";
+    BINDING_UNSUPPORTED = 41906, Unsupported, FixSetup, "remote service bindings are not supported on this edition";
+    SERVICE_LACKS_RESOURCES = 49918, Transient, Retry, "not enough resources for the request";
+    TOO_MANY_OPERATIONS = 49919, Transient, Retry, "too many operations are in progress";
+    TOO_MANY_REQUESTS = 49920, Transient, Retry, "the service is busy with too many requests";
 }
 
 #[cfg(test)]
@@ -232,6 +331,7 @@ mod tests {
                 ErrorKind::QueueDisabled => code.advice == Advice::StopQueue,
                 ErrorKind::PermissionDenied => code.advice == Advice::FixGrant,
                 ErrorKind::Transient | ErrorKind::ConnectionLost => code.advice == Advice::Retry,
+                ErrorKind::Failover => code.advice == Advice::Reconnect,
                 ErrorKind::TransactionDoomed => code.advice == Advice::RollBack,
                 ErrorKind::Corrupt => code.advice == Advice::GiveUp,
                 _ => !matches!(code.advice, Advice::ReplaceDialog | Advice::StopQueue | Advice::RollBack),

@@ -81,7 +81,7 @@ async fn a_worker_answers_each_message_and_goes_when_idle() {
     let objects = objects().await;
     let _dialog = objects.begin_with(&["a", "b"]).await;
     let (echo, handled) = objects.echo();
-    let worker = objects.broker.worker(objects.queue(), echo).exit_when_idle(Duration::from_millis(200));
+    let worker = objects.broker.worker(objects.queue(), echo).drain_then_exit(Duration::from_millis(200));
     let reason = worker.run(std::future::pending()).await.unwrap();
     assert_eq!((reason, handled.load(Ordering::Relaxed)), (StopReason::Idle, 2));
     assert_eq!(objects.replies(2).await, ["a", "b"]);
@@ -94,7 +94,7 @@ async fn a_worker_ends_conversations_that_the_peer_has_ended() {
     let dialog = objects.begin_with(&["a"]).await;
     dialog.end().await.unwrap();
     let handler = handler_fn(|_delivery| Box::pin(async { Ok(()) }));
-    let worker = objects.broker.worker(objects.queue(), handler).exit_when_idle(Duration::from_millis(200));
+    let worker = objects.broker.worker(objects.queue(), handler).drain_then_exit(Duration::from_millis(200));
     worker.run(std::future::pending()).await.unwrap();
     let open = "SELECT COUNT(*) AS n FROM sys.conversation_endpoints WHERE is_system = 0 AND state <> 'CD'";
     assert_eq!(objects.count(open).await, 0);
@@ -105,7 +105,7 @@ async fn a_failing_message_is_parked_after_three_attempts_and_its_neighbours_are
     let objects = objects().await;
     let _dialog = objects.begin_with(&["a", "fail", "b"]).await;
     let (echo, _) = objects.echo();
-    let worker = objects.broker.worker(objects.queue(), echo).exit_when_idle(Duration::from_millis(200));
+    let worker = objects.broker.worker(objects.queue(), echo).drain_then_exit(Duration::from_millis(200));
     worker.run(std::future::pending()).await.unwrap();
     assert_eq!(objects.replies(2).await, ["a", "b"]);
     let parked = "SELECT attempts AS n FROM ssbroker.dead_letters WHERE reason = 'the message says so'";
@@ -121,7 +121,7 @@ async fn fifty_panics_leave_the_queue_on_and_the_poisoned_messages_parked() {
         let _dialog = objects.begin_with(&["a", "panic"]).await;
     }
     let (echo, handled) = objects.echo();
-    let worker = objects.broker.worker(objects.queue(), echo).exit_when_idle(Duration::from_millis(200));
+    let worker = objects.broker.worker(objects.queue(), echo).drain_then_exit(Duration::from_millis(200));
     worker.run(std::future::pending()).await.unwrap();
     assert!(handled.load(Ordering::Relaxed) >= 51, "17 messages panic three times each");
     assert_eq!(objects.replies(17).await, ["a"; 17]);
@@ -142,7 +142,7 @@ async fn without_tables_a_poisoned_conversation_is_ended_with_an_error() {
     let (echo, _) = objects.echo();
     let policy = PoisonPolicy::new(2, PoisonAction::EndConversation);
     let worker = objects.broker.worker(objects.queue(), echo).poison(policy);
-    worker.exit_when_idle(Duration::from_millis(200)).run(std::future::pending()).await.unwrap();
+    worker.drain_then_exit(Duration::from_millis(200)).run(std::future::pending()).await.unwrap();
     let received = objects.take(&objects.initiator_queue).await;
     let MessageKind::Error(error) = &received[0].kind else { panic!("{received:?}") };
     assert_eq!((error.code, error.description.as_str()), (1, "the message says so"));
@@ -158,7 +158,7 @@ async fn a_doomed_transaction_counts_attempts_too_and_the_message_is_parked() {
             Ok(())
         })
     });
-    let worker = objects.broker.worker(objects.queue(), handler).exit_when_idle(Duration::from_millis(200));
+    let worker = objects.broker.worker(objects.queue(), handler).drain_then_exit(Duration::from_millis(200));
     worker.run(std::future::pending()).await.unwrap();
     assert_eq!(objects.count("SELECT COUNT(*) AS n FROM ssbroker.dead_letters").await, 1);
     let enabled = "SELECT CAST(is_receive_enabled AS int) AS n FROM sys.service_queues WHERE name = ";
