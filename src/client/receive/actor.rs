@@ -53,7 +53,12 @@ impl Actor {
 
     pub(super) async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
         let mut held = None;
+        let mut untold = None;
         while let Some(ask) = self.next_ask(&mut asks, &mut held).await {
+            if let Some(error) = untold.take() {
+                untold = tell(ask, error);
+                continue;
+            }
             let received = match self.held_for(&ask.spec, held.take()).await {
                 Some(received) => Ok(received),
                 None => self.receive(&ask.spec, ask.patience).await,
@@ -64,10 +69,7 @@ impl Actor {
                 }
                 Ok(received) => held = self.hand_out(received, ask).await,
                 Err(Failure::Stopped(Stopped)) => return,
-                Err(Failure::Error(error)) => {
-                    // A caller who has gone hears of it by asking again.
-                    let _ = ask.answer.send(Err(error));
-                }
+                Err(Failure::Error(error)) => untold = tell(ask, error),
             }
         }
         if held.is_some() {
@@ -261,6 +263,12 @@ enum Failure {
 enum Served {
     Decided,
     CommitAndNext { max_messages: u32, answer: oneshot::Sender<Result<Option<Batch>>> },
+}
+
+/// Answers a caller with an error; gives it back if the caller has gone and asking again would not bring it up.
+fn tell(ask: Ask, error: Error) -> Option<Error> {
+    let unheard = ask.answer.send(Err(error)).err()?.err()?;
+    (unheard.kind() == ErrorKind::BrokerChanged).then_some(unheard)
 }
 
 /// What an answer that nobody took holds.
