@@ -25,4 +25,6 @@ GO
 IF OBJECT_ID(N'ssbroker.attempts', N'U') IS NOT NULL DROP TABLE [ssbroker].[attempts];
 IF OBJECT_ID(N'ssbroker.dead_letters', N'U') IS NOT NULL DROP TABLE [ssbroker].[dead_letters];
 IF OBJECT_ID(N'ssbroker.waiters', N'U') IS NOT NULL DROP TABLE [ssbroker].[waiters];
+IF OBJECT_ID(N'ssbroker.retries', N'U') IS NOT NULL DROP TABLE [ssbroker].[retries];
+IF OBJECT_ID(N'ssbroker.work_items', N'U') IS NOT NULL DROP TABLE [ssbroker].[work_items];
 GO

@@ -86,7 +86,7 @@
 //! let worker = broker
 //!     .worker(QueueName::new("dbo.OrderQueue")?, handler)
 //!     .poison(PoisonPolicy::new(3, PoisonAction::EndConversation))
-//!     .exit_when_idle(Duration::from_millis(100));
+//!     .drain_then_exit(Duration::from_millis(100));
 //! assert_eq!(worker.run(std::future::pending()).await?, StopReason::Idle);
 //! # Ok(()) }
 //! ```

@@ -1,11 +1,22 @@
 //! The client library against a server: the embedded broker, or one named by the environment.
 
+mod dead_letters;
 mod dialog_pools;
 mod envelopes;
+mod error_numbers;
+mod failures;
+mod long_work;
 mod lost_answers;
 mod objects;
 mod receiving;
+mod reconnect;
 mod requester_kills;
 mod requests;
 mod sending;
+mod soaking;
+mod work;
 mod workers;
+
+/// The soaks of `samples/soak`, which run here with small budgets.
+#[path = "../../samples/soak/soaks/mod.rs"]
+mod soaks;

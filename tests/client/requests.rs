@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ssbroker::client::{
-    Body, Delivery, DiscardReplies, ErrorBody, ErrorKind, Handler, HandlerError, Message, MessageTypeName,
+    Body, Delivery, DiscardReplies, ErrorBody, ErrorKind, Handler, HandlerError, MessageTypeName,
     OutgoingMessage, PoisonAction, PoisonPolicy, QueueName, Request, Requester, Wait,
 };
 use tokio::sync::mpsc;
@@ -42,12 +42,12 @@ impl Handler for Recovered {
         Ok(())
     }
 
-    fn on_error(&self, _message: &Message, error: &ErrorBody) {
-        self.heard.send(format!("error {}", error.code)).unwrap();
+    async fn on_error(&self, _delivery: &mut Delivery<'_>, error: &ErrorBody) -> Result<(), HandlerError> {
+        Ok(self.heard.send(format!("error {}", error.code))?)
     }
 
-    fn on_end(&self, _message: &Message) {
-        self.heard.send("end".to_owned()).unwrap();
+    async fn on_end(&self, _delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        Ok(self.heard.send("end".to_owned())?)
     }
 }
 
@@ -124,7 +124,7 @@ impl Objects {
         tokio::time::timeout(LONG, reached).await.expect(sql);
     }
 
-    async fn rows(&self) -> i32 {
+    async fn remembered_rows(&self) -> i32 {
         let sql = "SELECT COUNT(*) AS n FROM ssbroker.waiters";
         self.broker.execute(sql, &[]).await.unwrap().first_row().unwrap().get("n").unwrap()
     }
@@ -188,7 +188,7 @@ async fn requesters_that_share_a_queue_find_the_replies_the_other_one_received()
     }
     waiters.join_all().await;
     objects.until_nothing_is_open().await;
-    assert_eq!(objects.rows().await, 0);
+    assert_eq!(objects.remembered_rows().await, 0);
     let from_memory: u64 = requesters.iter().map(|requester| requester.stats().delivered).sum();
     println!("{from_memory} of 60 replies were received by their own requester");
     let alone = objects.broker.requester(&*objects.initiator, DiscardReplies).share_queue(LONG).open().await;
@@ -247,7 +247,7 @@ async fn an_error_of_the_target_and_an_end_without_a_reply_are_typed_errors() {
         objects.until_nothing_is_open().await;
         drop(requester);
     }
-    assert_eq!(objects.rows().await, 0);
+    assert_eq!(objects.remembered_rows().await, 0);
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn a_time_out_keeps_the_dialog_and_the_late_reply_goes_to_the_recovery_han
         assert_eq!(late.recv().await.unwrap(), "end");
         objects.until_nothing_is_open().await;
         assert_eq!(requester.stats().timed_out, 1);
-        assert_eq!(objects.rows().await, 0);
+        assert_eq!(objects.remembered_rows().await, 0);
         service.abort();
     }
 }
@@ -382,7 +382,7 @@ async fn a_remembered_request_survives_until_it_is_settled_and_is_settled_once()
     assert_eq!(error.kind(), ErrorKind::NoReply);
     objects.until("SELECT COUNT(*) AS n FROM used", |rows| rows == 1).await;
     objects.until_nothing_is_open().await;
-    assert_eq!(objects.rows().await, 0);
+    assert_eq!(objects.remembered_rows().await, 0);
 }
 
 #[tokio::test]
@@ -408,7 +408,7 @@ async fn replies_that_come_while_nobody_waits_are_kept_in_the_table_progress_and
     assert_eq!(error.conversation_error().map(|body| body.code), Some(7), "{error}");
     assert_eq!(attach(3).await.unwrap_err().kind(), ErrorKind::NoReply);
     objects.until_nothing_is_open().await;
-    assert_eq!(objects.rows().await, 0);
+    assert_eq!(objects.remembered_rows().await, 0);
 }
 
 #[tokio::test]
@@ -489,7 +489,7 @@ async fn exactly_one_of_waiter_and_recovery_handler_gets_a_reply() {
         let doubled = std::iter::from_fn(|| late.try_recv().ok()).find(|text| text != "end");
         assert_eq!(doubled, None);
         if remembers {
-            assert_eq!(objects.rows().await, 0);
+            assert_eq!(objects.remembered_rows().await, 0);
         }
     }
 }
