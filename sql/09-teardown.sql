@@ -1,4 +1,4 @@
--- Removes what 02, 03 and 05 made, in the order the server enforces: notification, services, queues, contract, types.
+-- Removes what 02, 03 and the scripts 05 made, in the order the server enforces: notification, services, queues, contract, types.
 --
 -- Messages and conversations of these services go with them. Running it again does nothing.
 IF EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueActivation')

@@ -73,7 +73,8 @@ async fn messages_are_stored_worked_off_in_the_order_of_their_group_and_answered
     assert_eq!(objects.replies(21).await.len(), 21);
     other.end().await.unwrap();
     drain(objects.long_worker(&slow)).await;
-    let ended = "SELECT COUNT(*) AS n FROM sys.conversation_endpoints WHERE is_initiator = 0 AND state = 'CD'";
+    let ended =
+        "SELECT COUNT(*) AS n FROM sys.conversation_endpoints WHERE is_initiator = 0 AND state = 'CD'";
     assert_eq!(objects.count(ended).await, 1, "an EndDialog message goes the same way and ends our side");
     assert_eq!((objects.rows("work_items").await, objects.waiting().await.len()), (0, 0));
 }
