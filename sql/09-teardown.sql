@@ -1,4 +1,5 @@
--- Removes what 02, 03, 05 and 08 made, in the order the server enforces: notification, services, queues, contract, types.
+-- Removes what 02, 03, the scripts 05 and 08 made, in the order the server enforces: notification, services, queues, contract,
+-- types.
 --
 -- Messages and conversations of these services go with them. Running it again does nothing.
 IF EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueActivation')

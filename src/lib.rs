@@ -91,6 +91,13 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Messages of one type can have a handler of their own ([`Worker::on`](client::Worker::on)), and
+//! [`UnknownType`](client::UnknownType) says what becomes of the others. A handler that answers
+//! [`HandlerError::retry_after`](client::HandlerError::retry_after) has its message back later, one that answers
+//! [`HandlerError::refuse`](client::HandlerError::refuse) never. What was parked is found, and brought back, through
+//! [`Broker::dead_letters`](client::Broker::dead_letters). For handlers that run too long for an open transaction there is
+//! [`Broker::long_worker`](client::Broker::long_worker).
+//!
 //! # Request
 //!
 //! A [`Requester`](client::Requester) sends requests and waits for their replies: any number of callers share one reply

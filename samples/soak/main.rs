@@ -39,6 +39,11 @@ const SOAKS: &[Soak] = &[
         run: |budget| Box::pin(soaks::poison::run(budget)),
     },
     Soak {
+        name: "l7-requests",
+        tries: "a requester killed at random points has every reply used exactly once",
+        run: |budget| Box::pin(async move { soaks::requests::run(budget, &requesting_child).await }),
+    },
+    Soak {
         name: "l9-reconnect",
         tries: "a receiver is back within a second of its server",
         run: |budget| Box::pin(soaks::reconnect::run(budget, Duration::from_secs(30))),
@@ -50,6 +55,7 @@ async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let answer = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--child", connection_string] => soaks::leaks::child(connection_string).await,
+        ["--requester", connection_string] => soaks::requests::child(connection_string).await,
         [name] => run(name, "1").await,
         [name, "--minutes", minutes] => run(name, minutes).await,
         _ => Err(usage().into()),
@@ -74,8 +80,17 @@ async fn run(name: &str, minutes: &str) -> Answer {
 
 /// This program as the child of a soak.
 fn own_child(connection_string: &str) -> Result<Child, Box<dyn std::error::Error>> {
+    itself("--child", connection_string)
+}
+
+/// This program as the requester of a soak.
+fn requesting_child(connection_string: &str) -> Result<Child, Box<dyn std::error::Error>> {
+    itself("--requester", connection_string)
+}
+
+fn itself(role: &str, connection_string: &str) -> Result<Child, Box<dyn std::error::Error>> {
     let mut command = tokio::process::Command::new(std::env::current_exe()?);
-    command.args(["--child", connection_string]).kill_on_drop(true);
+    command.args([role, connection_string]).kill_on_drop(true);
     Ok(command.spawn()?)
 }
 

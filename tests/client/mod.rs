@@ -10,7 +10,6 @@ mod lost_answers;
 mod objects;
 mod receiving;
 mod reconnect;
-mod requester_kills;
 mod requests;
 mod sending;
 mod soaking;

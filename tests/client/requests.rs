@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ssbroker::client::{
     Body, Delivery, DiscardReplies, ErrorBody, ErrorKind, Handler, HandlerError, MessageTypeName,
@@ -122,6 +122,18 @@ impl Objects {
             }
         };
         tokio::time::timeout(LONG, reached).await.expect(sql);
+    }
+
+    /// How long so many requests at once take, estimated by a fifth of them.
+    async fn time_of(&self, requester: &Requester, requests: usize) -> Duration {
+        let begun = Instant::now();
+        let mut waiters = JoinSet::new();
+        for _ in 0..requests / 5 {
+            let request = self.ask(requester, "warm-up");
+            waiters.spawn(async move { request.send().await.unwrap().settle().await.unwrap() });
+        }
+        waiters.join_all().await;
+        begun.elapsed() * 5
     }
 
     async fn remembered_rows(&self) -> i32 {
@@ -458,9 +470,11 @@ async fn exactly_one_of_waiter_and_recovery_handler_gets_a_reply() {
         let builder = objects.broker.requester(&*objects.initiator, recovered);
         let builder = if remembers { builder.remember_as("web") } else { builder };
         let requester = builder.open().await.unwrap();
+        let span = objects.time_of(&requester, REQUESTS).await.as_micros() as u64;
         let mut waiters = JoinSet::new();
         for number in 0..REQUESTS {
-            let timeout = Duration::from_micros((number as u64 * 7919) % 1_000_000);
+            let timeout =
+                Duration::from_micros(number as u64 * 7919 % REQUESTS as u64 * span / REQUESTS as u64);
             let request = objects.ask(&requester, &number.to_string()).timeout(timeout);
             waiters.spawn(async move {
                 match request.send().await {

@@ -22,6 +22,12 @@ async fn l5_whatever_handlers_do_the_queue_stays_on_and_each_message_is_handled_
     println!("{}", soaks::poison::run(Budget::times(6)).await.unwrap());
 }
 
+/// Goal L7.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn l7_a_requester_killed_at_random_points_has_every_reply_used_exactly_once() {
+    println!("{}", soaks::requests::run(Budget::times(10), &requester).await.unwrap());
+}
+
 /// Goal L9.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn l9_a_receiver_is_back_within_a_second_of_its_server() {
@@ -32,6 +38,20 @@ const CONNECTION: &str = "SSBROKER_TEST_CHILD_CONNECTION";
 
 fn child(connection_string: &str) -> Result<Child, Box<dyn std::error::Error>> {
     Ok(super::work::child_test("client::soaking::child_process", CONNECTION, connection_string))
+}
+
+const REQUESTER: &str = "SSBROKER_TEST_REQUESTER_CONNECTION";
+
+fn requester(connection_string: &str) -> Result<Child, Box<dyn std::error::Error>> {
+    Ok(super::work::child_test("client::soaking::requester_process", REQUESTER, connection_string))
+}
+
+/// Not a test: the requester that is killed.
+#[tokio::test]
+#[ignore = "runs as a child process of another test"]
+async fn requester_process() {
+    let Ok(connection_string) = std::env::var(REQUESTER) else { return };
+    soaks::requests::child(&connection_string).await.unwrap();
 }
 
 /// Not a test: the process that is killed.

@@ -8,6 +8,7 @@ pub(crate) mod poison;
 pub(crate) mod proxy;
 pub(crate) mod random;
 pub(crate) mod reconnect;
+pub(crate) mod requests;
 pub(crate) mod stage;
 
 use std::error::Error;
