@@ -78,7 +78,9 @@ async fn answer(mut batch: Batch, work: Duration, stop: &CancellationToken) -> R
     for message in batch.take_messages() {
         match &message.kind {
             MessageKind::User if message.message_type == REQUEST => {
-                tokio::time::sleep(work).await;
+                if !work.is_zero() {
+                    tokio::time::sleep(work).await;
+                }
                 replies.extend(reply_to(&message)?);
             }
             MessageKind::User if message.message_type == END_OF_STREAM => ended.push(message.conversation),

@@ -96,11 +96,12 @@ impl SessionPool {
             RunError::User(error) => error,
             RunError::TimedOut => {
                 let limit = self.manager.options.acquire_timeout;
-                let timeout =
-                    Error::new(ErrorKind::Timeout, format!("no connection became free within {limit:?}"));
+                // While connecting fails, that is what the caller has to know, whichever of the two deadlines came first.
                 match self.manager.last_error() {
-                    Some(cause) => timeout.with_cause(cause),
-                    None => timeout,
+                    Some(cause) => cause.during(format_args!("no connection within {limit:?}")),
+                    None => {
+                        Error::new(ErrorKind::Timeout, format!("no connection became free within {limit:?}"))
+                    }
                 }
             }
         }

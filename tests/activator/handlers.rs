@@ -74,7 +74,10 @@ async fn the_environment_tells_what_the_handler_is_for() {
         panic!("no launch")
     };
     let seen = fs::read_to_string(place.file("env")).unwrap();
-    let mut ours: Vec<&str> = seen.lines().filter(|line| line.starts_with("SSBROKER_")).collect();
+    let inherited =
+        |line: &&str| line.split_once('=').is_some_and(|(name, _)| std::env::var_os(name).is_some());
+    let mut ours: Vec<&str> =
+        seen.lines().filter(|line| line.starts_with("SSBROKER_") && !inherited(line)).collect();
     ours.sort_unstable();
     let launch = format!("SSBROKER_LAUNCH_ID={launch}");
     let expected = [

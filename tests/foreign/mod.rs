@@ -2,7 +2,7 @@
 //! mssql-python, in plain text and with full TLS, and a conversation between one of them and a Rust worker.
 //!
 //! They lie beside the project in `../shared/clients`, once installed. Where they are missing these tests say so and count
-//! as skipped; `SSBROKER_REQUIRE_CLIENTS=1` makes that a failure, as in the project's own gate.
+//! as skipped; `REQUIRE_FOREIGN_CLIENTS=1` makes that a failure, as in the project's own gate.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -122,7 +122,7 @@ fn installed() -> Option<PathBuf> {
         return Some(cache);
     }
     assert!(
-        std::env::var_os("SSBROKER_REQUIRE_CLIENTS").is_none(),
+        std::env::var_os("REQUIRE_FOREIGN_CLIENTS").is_none(),
         "the clients are required, but not installed"
     );
     println!("skipped: the clients of ../shared/clients are not there or not installed");

@@ -292,6 +292,7 @@ impl Core {
         let Some(verdict) = session.verdict else { return Ok(()) };
         if verdict == Verdict::DeadlockVictim {
             session.verdict = None;
+            session.lost_trancount = session.trancount;
         }
         let spid = session.info.spid;
         self.abandon_transaction(call);
@@ -378,6 +379,10 @@ impl Core {
             self.locks.release_statement(transaction.id);
             self.keep_transaction(call, transaction);
             return error;
+        }
+        if transaction.victim {
+            let session = self.session_mut(call.session);
+            session.lost_trancount = session.trancount;
         }
         self.forget_transaction(call);
         self.roll_back_transaction(call, transaction);

@@ -69,7 +69,7 @@ pub(crate) fn deadlock_victim(spid: i16) -> SqlError {
 
 /// 1222: LOCK_TIMEOUT is over.
 pub(crate) fn lock_timeout() -> SqlError {
-    SqlError::new(1222, "lock request timed out").state(51)
+    SqlError::new(1222, "the lock request was given up after the session's LOCK_TIMEOUT").state(51)
 }
 
 /// 1801: a database of that name exists.

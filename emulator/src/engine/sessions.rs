@@ -72,6 +72,8 @@ pub(super) enum Verdict {
 pub(super) struct Session {
     pub(super) info: SessionInfo,
     pub(super) trancount: i32,
+    /// What `trancount` was when the transaction lost a deadlock.
+    pub(super) lost_trancount: i32,
     /// The explicit transaction, or the autocommit one of a blocked statement.
     pub(super) transaction: Option<TxnId>,
     pub(super) wait: Option<Wait>,
@@ -116,7 +118,15 @@ impl Core {
             login_time: now,
         };
         let contexts = vec![principal];
-        let session = Session { info, trancount: 0, transaction: None, wait: None, verdict: None, contexts };
+        let session = Session {
+            info,
+            trancount: 0,
+            lost_trancount: 0,
+            transaction: None,
+            wait: None,
+            verdict: None,
+            contexts,
+        };
         self.sessions.insert(id, session);
         Ok(id)
     }

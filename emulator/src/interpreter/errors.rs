@@ -20,12 +20,17 @@ pub(super) fn variable_declared_twice(name: &str) -> SqlError {
 
 /// 137: a variable used before its declaration.
 pub(super) fn variable_not_declared(name: &str) -> SqlError {
-    SqlError::with_severity(137, 15, format!("the scalar variable '{name}' must be declared")).state(2)
+    SqlError::with_severity(137, 15, format!("Must declare the scalar variable \"{name}\"."))
 }
 
 /// 1087: a table variable used without a declaration.
 pub(super) fn table_variable_not_declared(name: &str) -> SqlError {
-    SqlError::with_severity(1087, 15, format!("the table variable '{name}' must be declared")).state(2)
+    SqlError::with_severity(1087, 15, format!("Must declare the table variable \"{name}\"."))
+}
+
+/// 9609: prefixes before a name that takes none.
+pub(super) fn too_many_prefixes(kind: &str, name: &str) -> SqlError {
+    SqlError::new(9609, format!("{kind} name '{name}' has more prefixes than the 0 allowed"))
 }
 
 /// 133: GOTO names a label the batch lacks.
@@ -265,11 +270,6 @@ pub(super) fn receive_assigns_into() -> SqlError {
 /// 213: a rowset's width differs from its table variable's.
 pub(super) fn column_count_differs() -> SqlError {
     SqlError::new(213, "the number of received columns differs from the columns of the table variable")
-}
-
-/// 1222: LOCK_TIMEOUT ran out.
-pub(super) fn lock_timeout() -> SqlError {
-    SqlError::new(1222, "the lock request was given up after the session's LOCK_TIMEOUT").state(51)
 }
 
 /// 195: SET names an option that does not exist.

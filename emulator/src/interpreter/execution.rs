@@ -125,9 +125,14 @@ impl<'a> Execution<'a> {
         if self.sink.is_full() { self.flush().await } else { Ok(()) }
     }
 
-    /// Lets all kept output leave.
+    /// Lets kept output leave, as far as it fills packets.
     pub(super) async fn flush(&mut self) -> Result<(), Stop> {
         self.sink.flush().await.map_err(|_| Stop::Cancelled)
+    }
+
+    /// Lets all kept output leave now.
+    pub(super) async fn flush_all(&mut self) -> Result<(), Stop> {
+        self.sink.flush_all().await.map_err(|_| Stop::Cancelled)
     }
 
     /// Sends a result set.

@@ -32,11 +32,16 @@ impl<H: RequestHandler, W: AsyncWrite + Unpin + Send> Executor<H, W> {
         Executor { session, reply, counters }
     }
 
-    /// Answers until nothing more comes, then drops the session and ends the stream.
+    /// Answers until nothing more comes or an error of severity 20 or above went out, then drops the session and ends the stream.
     pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Incoming>) -> io::Result<()> {
         while let Some(incoming) = queue.recv().await {
             match incoming {
-                Incoming::Request { message, cancel } => self.answer(message, cancel).await?,
+                Incoming::Request { message, cancel } => {
+                    self.answer(message, cancel).await?;
+                    if self.reply.is_fatal() {
+                        break;
+                    }
+                }
                 Incoming::Ignored => self.reply.end().await?,
                 Incoming::Attention => self.reply.acknowledge_attention().await?,
                 Incoming::Broken(error) => {

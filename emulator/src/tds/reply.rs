@@ -57,6 +57,11 @@ impl<W: AsyncWrite + Unpin> ReplySink<W> {
         self.send_rest().await
     }
 
+    /// Whether an error of the last reply ends the connection.
+    pub(crate) fn is_fatal(&self) -> bool {
+        self.encoder.is_fatal()
+    }
+
     /// Ends the stream in order.
     pub(crate) async fn shutdown(&mut self) -> io::Result<()> {
         self.writer.shutdown().await
@@ -64,6 +69,12 @@ impl<W: AsyncWrite + Unpin> ReplySink<W> {
 
     async fn send_rest(&mut self) -> io::Result<()> {
         let sending = self.writer.write_end(PacketType::TabularResult, self.encoder.buffer());
+        unless_closed(&self.closed, sending).await
+    }
+
+    async fn send_everything(&mut self) -> io::Result<()> {
+        self.encoder.release();
+        let sending = self.writer.write_all(PacketType::TabularResult, self.encoder.buffer());
         unless_closed(&self.closed, sending).await
     }
 
@@ -85,6 +96,11 @@ impl<W: AsyncWrite + Unpin + Send> ResultSink for ReplySink<W> {
     /// Sends whole packets; the last, unfinished one stays. Safe to cancel.
     fn flush(&mut self) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send + '_>> {
         Box::pin(self.send_whole_packets())
+    }
+
+    /// Sends everything, the last packet shorter than usual. Safe to cancel.
+    fn flush_all(&mut self) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send + '_>> {
+        Box::pin(self.send_everything())
     }
 }
 

@@ -33,11 +33,13 @@ impl Collation {
         known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, collation)| *collation)
     }
 
-    /// The five bytes that stand for the collation on the wire (MS-TDS 2.2.5.1.2).
+    /// The five bytes that stand for the collation on the wire (MS-TDS 2.2.5.1.2). The binary one goes with sort order 50,
+    /// binary order of code page 1252: without a sort order SqlClient asks its system for the code page of the locale, and
+    /// breaks the connection where that has none.
     pub const fn wire_bytes(self) -> [u8; 5] {
         match self {
             Collation::CaseInsensitive => [0x09, 0x04, 0xD0, 0x00, 0x34],
-            Collation::Binary => [0x09, 0x04, 0x00, 0x01, 0x00],
+            Collation::Binary => [0x09, 0x04, 0x00, 0x01, 0x32],
         }
     }
 }

@@ -267,3 +267,32 @@ fn progress_bar(length: u64, quiet: bool) -> ProgressBar {
     let style = style.expect("the template is a constant");
     ProgressBar::with_draw_target(Some(length), target).with_style(style)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_that_has_become_unreadable_is_skipped_and_the_rest_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            std::fs::write(folder.path().join(name), name).unwrap();
+        }
+        let source = Source::files(folder.path()).unwrap();
+        std::fs::remove_file(folder.path().join("b")).unwrap();
+        let read = read_items(source.items);
+        let bytes: Vec<_> = read.readable.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+        assert_eq!((bytes, read.skipped), (vec![b"a".as_slice(), b"c"], 1));
+    }
+
+    #[test]
+    fn requests_are_cut_by_number_and_by_bytes() {
+        let sizes = |count, size| {
+            let items = Source::synthetic(count, size).items;
+            chunks(&items).iter().map(|chunk| chunk.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(250, 10), [100, 100, 50]);
+        assert_eq!(sizes(3, 3 << 20), [1, 1, 1]);
+        assert!(sizes(0, 1).is_empty());
+    }
+}
