@@ -40,8 +40,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("refused: {refused}");
 
     // This reply is late: it goes to the recovery handler, which discards it.
-    let late = ask(&requester, "palace").timeout(Duration::from_millis(1)).send().await;
-    println!("late: {}", late.expect_err("nobody prices a palace in a millisecond"));
+    let late = ask(&requester, "palace").timeout(Duration::from_millis(20)).send().await;
+    println!("late: {}", late.expect_err("a palace takes a second"));
 
     // A program that ends here has a request open. Started again under the same name it finds and finishes it.
     drop(ask(&requester, "saucer").note("for the shop window").post().await?);
@@ -78,6 +78,9 @@ impl Handler for Quote {
             return Ok(());
         }
         delivery.reply(&"//quote/progress".try_into()?, Body::utf8("calculating")).await?;
+        if item == "palace" {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
         let price = Body::json(&json!({ "item": item, "price": item.len() * 7 }))?;
         delivery.reply(&"//quote/price".try_into()?, price).await?;
         delivery.end().await?;

@@ -46,7 +46,7 @@ fn request_reply_shows_replies_an_error_a_time_out_and_a_request_taken_up_again(
         "price: 42",
         "price: 21",
         "refused: the request failed: conversation error 404: there are no unicorns",
-        "late: no reply came within 1ms",
+        "late: no reply came within 20ms",
         "taken up again for the shop window: 42",
     ];
     assert_eq!(output_of("request_reply"), expected);
