@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let copy = Copy::default();
     let worker = broker.worker(QueueName::new("dbo.CopyQueue")?, copy.clone()).readers(DIALOGS);
     let poison = PoisonPolicy::new(1, PoisonAction::EndConversation);
-    worker.poison(poison).exit_when_idle(Duration::from_millis(300)).run(std::future::pending()).await?;
+    worker.poison(poison).drain_then_exit(Duration::from_millis(300)).run(std::future::pending()).await?;
     let state = copy.state.lock().unwrap_or_else(PoisonError::into_inner);
     println!(
         "{} records are up to date at version {CHANGES}, {} out of order, over {} conversations",

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use ssbroker::client::{
-    Body, Broker, Delivery, Handler, HandlerError, Message, MessageTypeName, OutgoingMessage, QueueName,
+    Body, Broker, Delivery, Handler, HandlerError, MessageTypeName, OutgoingMessage, QueueName,
 };
 
 use common::Server;
@@ -42,8 +42,9 @@ impl Handler for Orders {
         Ok(())
     }
 
-    fn on_end(&self, message: &Message) {
-        println!("customer {} has gone", message.conversation);
+    async fn on_end(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        println!("customer {} has gone", delivery.message().conversation);
+        Ok(())
     }
 }
 
@@ -56,7 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let handler = Orders { confirmed: MessageTypeName::new("//orders/confirmed")? };
     let worker = broker.worker(QueueName::new("dbo.OrderQueue")?, handler).readers(2);
-    let reason = worker.exit_when_idle(Duration::from_millis(300)).run(std::future::pending()).await?;
+    let reason = worker.drain_then_exit(Duration::from_millis(300)).run(std::future::pending()).await?;
     println!("the worker stopped: {reason:?}");
 
     for row in

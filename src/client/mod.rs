@@ -5,6 +5,7 @@
 
 mod body;
 mod broker;
+mod dead_letters;
 mod delayed;
 mod delivery;
 mod dialog;
@@ -36,6 +37,7 @@ mod worker;
 
 pub use body::{Body, TextEncoding};
 pub use broker::{Broker, BrokerInstance};
+pub use dead_letters::{DeadLetter, DeadLetters};
 pub use delayed::DueSent;
 pub use delivery::{ConversationState, DeliveryStatus};
 pub use dialog::{Dialog, DialogBuilder};
@@ -49,7 +51,7 @@ pub use names::{ContractName, MessageTypeName, QueueName, ServiceName};
 pub use once::SendOnce;
 pub use options::{BrokerOptions, DEFAULT_PORT, Encryption, TokenProvider};
 pub use outcome::SendOutcome;
-pub use poison::{PoisonAction, PoisonPolicy};
+pub use poison::{DeadLetterCause, PoisonAction, PoisonPolicy, RetrySchedule};
 pub use receive::{Batch, Receive, Receiver};
 pub use request::{
     DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats,
@@ -61,4 +63,7 @@ pub use topology::{
     Finding, QueueSettings, RouteSettings, SentBy, Table, Topology, Validation, Verification,
 };
 pub use values::{FromSqlValue, SqlDateTime, SqlValue};
-pub use worker::{Delivery, Handler, HandlerError, HandlerFn, Handling, StopReason, Worker, handler_fn};
+pub use worker::{
+    Delivery, Handler, HandlerError, HandlerFn, Handling, LongHandler, LongWorker, StopReason, UnknownType,
+    WhenBrokerChanges, WhenUnavailable, WorkItem, Worker, WorkerHandle, WorkerStats, handler_fn,
+};

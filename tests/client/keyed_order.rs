@@ -70,7 +70,7 @@ async fn send(objects: &Objects, keys: usize, each: usize) {
 async fn drain(objects: &Objects, recorder: Recorder, readers: usize, most: u32) {
     let queue = QueueName::in_schema("dbo", &*objects.target_queue).unwrap();
     let worker = objects.broker.worker(queue, recorder).readers(readers).max_messages(most);
-    worker.exit_when_idle(Duration::from_millis(200)).run(std::future::pending()).await.unwrap();
+    worker.drain_then_exit(Duration::from_millis(200)).run(std::future::pending()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ssbroker::client::{
-    Body, Delivery, DiscardReplies, ErrorBody, ErrorKind, Handler, HandlerError, Message, MessageTypeName,
+    Body, Delivery, DiscardReplies, ErrorBody, ErrorKind, Handler, HandlerError, MessageTypeName,
     OutgoingMessage, PoisonAction, PoisonPolicy, QueueName, Request, Requester, Wait,
 };
 use tokio::sync::mpsc;
@@ -42,12 +42,12 @@ impl Handler for Recovered {
         Ok(())
     }
 
-    fn on_error(&self, _message: &Message, error: &ErrorBody) {
-        self.heard.send(format!("error {}", error.code)).unwrap();
+    async fn on_error(&self, _delivery: &mut Delivery<'_>, error: &ErrorBody) -> Result<(), HandlerError> {
+        Ok(self.heard.send(format!("error {}", error.code))?)
     }
 
-    fn on_end(&self, _message: &Message) {
-        self.heard.send("end".to_owned()).unwrap();
+    async fn on_end(&self, _delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        Ok(self.heard.send("end".to_owned())?)
     }
 }
 

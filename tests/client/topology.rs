@@ -164,6 +164,16 @@ async fn the_librarys_tables_are_created_once_and_their_columns_verified() {
     );
 }
 
+/// The columns are read from the scripts, so this shows that what the server then has is what they say.
+#[tokio::test]
+async fn every_table_of_the_library_is_created_and_verified() {
+    let (_backend, broker) = broker().await;
+    let made = broker.ensure_tables(&Table::ALL).await.unwrap();
+    assert_complete(&made);
+    assert_eq!(made.created().len(), 9, "{:?}", made.created());
+    assert_complete(&broker.verify_tables(&Table::ALL).await.unwrap());
+}
+
 /// Goal L10: plain use creates no object.
 #[tokio::test]
 async fn l10_plain_use_creates_nothing() {

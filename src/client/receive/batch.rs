@@ -3,22 +3,25 @@
 //! Every verb is an order to the receiver's task, which carries it out even if the caller's future is dropped; a batch
 //! that is dropped undecided is given back. Committing or giving back spends the batch.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::afterwards::Afterwards;
+use super::received::{Earlier, Received};
 use crate::client::body::Body;
 use crate::client::error::{Error, ErrorKind, Result};
-use crate::client::ids::ConversationHandle;
+use crate::client::ids::{ConversationGroup, ConversationHandle};
 use crate::client::message::{Message, OutgoingMessage};
 use crate::client::names::MessageTypeName;
 use crate::client::outcome::SendOutcome;
 use crate::client::rows::Results;
 use crate::client::sending;
 use crate::client::session::Session;
-use crate::client::statements::{self, Opening, Scope, Statement};
+use crate::client::statements::{self, Failed, Opening, ReceiveSpec, Scope, Statement};
+use crate::client::telemetry::BatchOutcome;
 use crate::client::values::SqlValue;
 
 /// What runs on the batch's connection.
@@ -30,8 +33,15 @@ pub(super) type Job = Box<dyn for<'s> FnOnce(&'s mut Session) -> Work<'s, ()> + 
 /// What a batch asks its receiver's task to do.
 pub(super) enum Order {
     Run(Job),
-    Commit(oneshot::Sender<Result<()>>),
-    CommitAndNext(oneshot::Sender<Result<Option<Batch>>>),
+    Commit {
+        /// What a commit means for the messages: handled, or given back.
+        outcome: BatchOutcome,
+        answer: oneshot::Sender<Result<()>>,
+    },
+    CommitAndNext {
+        max_messages: u32,
+        answer: oneshot::Sender<Result<Option<Batch>>>,
+    },
     GiveBack(oneshot::Sender<()>),
 }
 
@@ -41,26 +51,20 @@ pub(super) enum Order {
 /// without counting as a roll back; what was done in the transaction is undone.
 #[derive(Debug)]
 pub struct Batch {
+    spec: ReceiveSpec,
     queue: String,
     messages: Vec<Message>,
+    earlier: Earlier,
     orders: mpsc::Sender<Order>,
     afterwards: Afterwards,
 }
 
-/// What is to be done when the transaction is known to be committed; dropped when it is not.
-#[derive(Default)]
-struct Afterwards(Vec<Box<dyn FnOnce() + Send>>);
-
-impl fmt::Debug for Afterwards {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} to do", self.0.len())
-    }
-}
-
 impl Batch {
-    pub(super) fn new(queue: String, messages: Vec<Message>) -> (Self, mpsc::Receiver<Order>) {
+    pub(super) fn new(spec: ReceiveSpec, received: Received) -> (Self, mpsc::Receiver<Order>) {
         let (orders, receiver) = mpsc::channel(1);
-        (Self { queue, messages, orders, afterwards: Afterwards::default() }, receiver)
+        let Received { messages, earlier } = received;
+        let afterwards = Afterwards::default();
+        (Self { queue: spec.queue.quoted(), spec, messages, earlier, orders, afterwards }, receiver)
     }
 
     /// The messages, in the order in which the server gave them.
@@ -184,7 +188,7 @@ impl Batch {
     /// messages are back. Cancelling does not stop the commit.
     pub async fn commit(mut self) -> Result<()> {
         let afterwards = std::mem::take(&mut self.afterwards);
-        self.decide(Order::Commit).await??;
+        self.decide(|answer| Order::Commit { outcome: BatchOutcome::Committed, answer }).await??;
         afterwards.run();
         Ok(())
     }
@@ -195,11 +199,9 @@ impl Batch {
     /// # Errors
     /// As [`commit`](Batch::commit); a failure to receive shows at the next [`Receiver::next`](super::Receiver::next).
     /// Cancelling does not stop the commit, and the next batch goes to the next caller.
-    pub async fn commit_and_next(mut self) -> Result<Option<Batch>> {
-        let afterwards = std::mem::take(&mut self.afterwards);
-        let next = self.decide(Order::CommitAndNext).await??;
-        afterwards.run();
-        Ok(next)
+    pub async fn commit_and_next(self) -> Result<Option<Batch>> {
+        let max_messages = self.spec.max_messages;
+        self.commit_and_take(max_messages).await
     }
 
     /// Gives the messages back to the queue, in order and without counting as a roll back of the queue.
@@ -210,9 +212,23 @@ impl Batch {
         self.decide(Order::GiveBack).await
     }
 
-    /// Undoes everything done in the transaction since the messages were received.
+    /// What is known of the first message, if it does not come from a queue.
+    pub(crate) fn earlier(&self) -> Earlier {
+        self.earlier
+    }
+
+    /// Like [`commit_and_next`](Batch::commit_and_next), with another limit of messages.
+    pub(crate) async fn commit_and_take(mut self, max_messages: u32) -> Result<Option<Batch>> {
+        let afterwards = std::mem::take(&mut self.afterwards);
+        let next = self.decide(|answer| Order::CommitAndNext { max_messages, answer }).await??;
+        afterwards.run();
+        Ok(next)
+    }
+
+    /// Undoes everything done in the transaction since the messages were received, or since the last
+    /// [`keep`](Batch::keep).
     pub(crate) async fn undo_handling(&mut self) -> Result<()> {
-        self.afterwards = Afterwards::default();
+        self.afterwards.undo();
         self.on_session(move |session| {
             Box::pin(async move { session.batch(statements::UNDO_HANDLING).await.map(drop) })
         })
@@ -222,35 +238,58 @@ impl Batch {
     /// Does this once the transaction is known to be committed. What is given is dropped undone when the transaction is
     /// undone, given back, or its outcome is unknown.
     pub(crate) fn after_commit(&mut self, work: impl FnOnce() + Send + 'static) {
-        self.afterwards.0.push(Box::new(work));
+        self.afterwards.push(work);
     }
 
-    /// Gives the messages back and commits what `statement` does.
-    pub(crate) async fn give_back_and(mut self, message: Message, reason: String) -> Result<()> {
-        self.afterwards = Afterwards::default();
+    /// Makes a later [`undo_handling`](Batch::undo_handling) keep what was done so far.
+    pub(crate) async fn keep(&mut self) -> Result<()> {
+        self.kept(|_session| Box::pin(async { Ok(()) })).await
+    }
+
+    /// Gives the messages back but for the first `count`, which are answered; what was done so far is undone.
+    pub(crate) async fn shorten(&mut self, group: ConversationGroup, count: u32) -> Result<Vec<Message>> {
+        let text = statements::receive_fewer(&self.spec, group, count);
+        self.afterwards.clear();
+        let results =
+            self.on_session(move |session| Box::pin(async move { session.batch(&text).await })).await?;
+        Received::read(results).map(|received| received.messages)
+    }
+
+    /// Gives the messages back and commits what `statements` do.
+    pub(crate) async fn give_back_and(mut self, statements: Vec<Statement<'static>>) -> Result<()> {
+        self.afterwards.clear();
         self.on_session(move |session| {
             Box::pin(async move {
                 session.rollback_to(statements::BEFORE_RECEIVE).await?;
-                session.execute(&statements::count_attempt(&message, &reason)).await.map(drop)
+                for statement in &statements {
+                    session.execute(statement).await?;
+                }
+                Ok(())
             })
         })
         .await?;
-        self.commit().await
+        self.decide(|answer| Order::Commit { outcome: BatchOutcome::GivenBack, answer }).await?
     }
 
-    /// Runs statements of the library in the transaction.
+    /// Runs a statement of the library in the transaction.
     pub(crate) async fn run(&mut self, statement: Statement<'static>) -> Result<Results> {
         self.on_session(move |session| Box::pin(async move { session.execute(&statement).await })).await
     }
 
     /// Moves a received message to the dead letters; a later [`undo_handling`](Batch::undo_handling) keeps that.
-    pub(crate) async fn park(&mut self, message: Message, attempts: i32, reason: String) -> Result<()> {
-        let queue = self.queue.clone();
-        self.on_session(move |session| {
-            Box::pin(async move {
-                session.execute(&statements::park(&message, &queue, attempts, &reason)).await?;
-                session.save(statements::BEFORE_HANDLING).await
-            })
+    pub(crate) async fn park(&mut self, failed: Failed, cause: &'static str) -> Result<()> {
+        self.kept(move |session| {
+            Box::pin(async move { session.execute(&statements::park(&failed, cause)).await.map(drop) })
+        })
+        .await
+    }
+
+    /// Moves a received message to the retries; a later [`undo_handling`](Batch::undo_handling) keeps that.
+    pub(crate) async fn schedule_retry(&mut self, failed: Failed, delay: Duration) -> Result<()> {
+        self.kept(move |session| {
+            Box::pin(
+                async move { session.execute(&statements::schedule_retry(&failed, delay)).await.map(drop) },
+            )
         })
         .await
     }
@@ -262,17 +301,32 @@ impl Batch {
         code: i32,
         reason: String,
     ) -> Result<()> {
-        self.on_session(move |session| {
+        self.kept(move |session| {
             Box::pin(async move {
-                sending::end_with_error(session, Scope::Joined, conversation, code, &reason).await?;
-                session.save(statements::BEFORE_HANDLING).await
+                sending::end_with_error(session, Scope::Joined, conversation, code, &reason).await
             })
         })
         .await
     }
 
-    pub(super) fn into_messages(mut self) -> Vec<Message> {
-        self.take_messages()
+    /// Does `work` and moves the savepoint behind it.
+    async fn kept(
+        &mut self,
+        work: impl for<'s> FnOnce(&'s mut Session) -> Work<'s, Result<()>> + Send + 'static,
+    ) -> Result<()> {
+        self.on_session(move |session| {
+            Box::pin(async move {
+                work(session).await?;
+                session.save(statements::BEFORE_HANDLING).await
+            })
+        })
+        .await?;
+        self.afterwards.keep();
+        Ok(())
+    }
+
+    pub(super) fn into_received(mut self) -> Received {
+        Received { messages: self.take_messages(), earlier: self.earlier }
     }
 
     /// Lets the receiver's task run `work` on the connection and waits for its result.
@@ -294,12 +348,6 @@ impl Batch {
         let (answer, outcome) = oneshot::channel();
         self.orders.send(order(answer)).await.map_err(|_gone| gone())?;
         outcome.await.map_err(|_gone| gone())
-    }
-}
-
-impl Afterwards {
-    fn run(self) {
-        self.0.into_iter().for_each(|work| work());
     }
 }
 

@@ -73,7 +73,7 @@ impl<H: Handler> RequesterBuilder<H> {
     }
 
     /// What happens to messages whose recovery handler fails; if not set their conversation is ended with an error after
-    /// three attempts, counted in this process.
+    /// three attempts. Attempts are counted in this process; a policy with a ledger or with later attempts is refused.
     pub fn poison(mut self, policy: PoisonPolicy) -> Self {
         self.poison = policy;
         self
@@ -94,7 +94,7 @@ impl<H: Handler> RequesterBuilder<H> {
         if self.look_every.is_some() && self.remembered_as.is_none() {
             return Err(Error::config("a requester that shares its queue must remember its requests"));
         }
-        worker::verify_tables(&self.broker, self.poison).await?;
+        worker::verify_tables(&self.broker, needed_tables(self.poison)?).await?;
         let queue = self.broker.queue_of(&service).await?;
         let receiver = self.broker.receive(queue.clone()).open().await?;
         let (stop, registry) = (CancellationToken::new(), Arc::new(Registry::default()));
@@ -128,6 +128,19 @@ impl<H> fmt::Debug for RequesterBuilder<H> {
             .field("remembered_as", &self.remembered_as)
             .finish_non_exhaustive()
     }
+}
+
+/// A requester keeps no ledger and puts nothing off.
+fn needed_tables(poison: PoisonPolicy) -> Result<&'static [&'static str]> {
+    if poison.has_ledger() || poison.retries().is_some() {
+        return Err(Error::config(
+            "the poison policy of a requester has neither a ledger nor later attempts",
+        ));
+    }
+    Ok(match poison.action() {
+        PoisonAction::Park => &["attempts", "dead_letters"],
+        PoisonAction::EndConversation => &[],
+    })
 }
 
 fn check_name(name: &str) -> Result<()> {

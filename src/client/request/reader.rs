@@ -18,7 +18,7 @@ use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::ids::{ConversationGroup, ConversationHandle};
 use crate::client::message::{Message, MessageKind};
 use crate::client::names::QueueName;
-use crate::client::poison::PoisonAction;
+use crate::client::poison::{PoisonAction, Wish};
 use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
 use crate::client::retry::Backoff;
@@ -56,7 +56,7 @@ struct Plan {
 
 /// Why a batch could not be worked through.
 enum Trouble {
-    Recovery(Box<Message>, String),
+    Recovery(Box<Message>, (String, Wish)),
     Broker(Error),
 }
 
@@ -166,8 +166,8 @@ impl<H: Handler> Reader<H> {
                     batch.give_back().await?;
                     return Err(error);
                 }
-                Err(Trouble::Recovery(message, reason)) => {
-                    match self.recovery.fail(batch, &message, reason).await? {
+                Err(Trouble::Recovery(message, failure)) => {
+                    match self.recovery.fail(batch, &message, failure).await? {
                         Fate::GivenBack => return Ok(None),
                         Fate::GoesOn(same) => batch = same,
                     }
@@ -197,7 +197,7 @@ impl<H: Handler> Reader<H> {
         let strays: Vec<&Message> = strays.into_iter().filter(|message| !is_aside(message)).collect();
         for message in &strays {
             let treated = self.recovery.treat(batch, message).await;
-            treated.map_err(|reason| Trouble::Recovery(Box::new((*message).clone()), reason))?;
+            treated.map_err(|failure| Trouble::Recovery(Box::new((*message).clone()), failure))?;
         }
         for Claimed { conversation, outcome, .. } in &plan.claimed {
             let Some(outcome) = outcome else { continue };

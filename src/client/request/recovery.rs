@@ -9,8 +9,10 @@ use futures_util::FutureExt;
 use crate::client::error::{Error, Result};
 use crate::client::ids::ConversationHandle;
 use crate::client::message::{Message, MessageKind};
-use crate::client::poison::{PoisonPolicy, Verdict};
+use crate::client::poison::{Failure, PoisonPolicy, Verdict, Wish};
+use crate::client::pool::random_fraction;
 use crate::client::receive::Batch;
+use crate::client::statements::Failed;
 use crate::client::worker::{Delivery, Handler, HandlerError, panic_reason, reason_of};
 
 /// The code of the error a conversation is ended with whose late reply cannot be handled.
@@ -54,30 +56,39 @@ impl<H: Handler> Recovery<H> {
         Self { handler, poison, failed: HashMap::new() }
     }
 
-    /// Hands a message to the handler. The outer error is the connection's, the inner one says why the handler failed.
-    pub(super) async fn treat(&self, batch: &mut Batch, message: &Message) -> Result<(), String> {
+    /// Hands a message to the handler; an error says why the handler failed, and what it wants.
+    pub(super) async fn treat(&self, batch: &mut Batch, message: &Message) -> Result<(), (String, Wish)> {
         match AssertUnwindSafe(self.hand_over(batch, message)).catch_unwind().await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(reason_of(error.as_ref())),
-            Err(panic) => Err(panic_reason(panic.as_ref())),
+            Ok(Err(error)) => Err((reason_of(error.cause()), error.wish())),
+            Err(panic) => Err((panic_reason(panic.as_ref()), Wish::None)),
         }
     }
 
     /// Undoes everything done with the batch, and decides between another attempt and putting the message aside.
-    pub(super) async fn fail(&mut self, mut batch: Batch, message: &Message, reason: String) -> Result<Fate> {
+    pub(super) async fn fail(
+        &mut self,
+        mut batch: Batch,
+        message: &Message,
+        (reason, wish): (String, Wish),
+    ) -> Result<Fate> {
         let key = (message.conversation, message.sequence_number);
-        let earlier = self.failed.get(&key).copied().unwrap_or(0);
+        let earlier = self.attempts(message);
         tracing::warn!(conversation = %message.conversation, earlier, reason, "the recovery handler failed");
         self.failed.insert(key, earlier.saturating_add(1));
         if let Err(doomed) = batch.undo_handling().await {
             tracing::warn!(%doomed, "the recovery handler's error doomed the transaction");
             return batch.give_back().await.map(|()| Fate::GivenBack);
         }
-        match self.poison.judge(earlier) {
-            Verdict::TryAgain => return batch.give_back().await.map(|()| Fate::GivenBack),
-            Verdict::Park { attempts } => {
-                let attempts = i32::try_from(attempts).unwrap_or(i32::MAX);
-                batch.park(message.clone(), attempts, reason).await?;
+        let failure = Failure { earlier, retries: 0, is_retry: false, wish };
+        match self.poison.judge(failure, random_fraction()) {
+            Verdict::TryAgain | Verdict::RetryLater { .. } => {
+                return batch.give_back().await.map(|()| Fate::GivenBack);
+            }
+            Verdict::Park { attempts, cause } => {
+                let queue = batch.queue().to_owned();
+                let failed = Failed { message: message.clone(), queue, attempts, retries: 0, reason };
+                batch.park(failed, cause.as_str()).await?;
             }
             Verdict::EndConversation { .. } => {
                 batch.end_poisoned(message.conversation, POISON_CODE, reason).await?;
@@ -89,18 +100,21 @@ impl<H: Handler> Recovery<H> {
     }
 
     async fn hand_over(&self, batch: &mut Batch, message: &Message) -> Result<(), HandlerError> {
+        let mut delivery = Delivery::new(message, batch, self.attempts(message).saturating_add(1));
         match &message.kind {
-            MessageKind::User => self.handler.handle(&mut Delivery::new(message, batch)).await,
-            MessageKind::DialogTimer => self.handler.on_timer(&mut Delivery::new(message, batch)).await,
-            MessageKind::Error(error) => {
-                self.handler.on_error(message, error);
-                Ok(end(batch, message.conversation).await?)
-            }
-            MessageKind::EndDialog => {
-                self.handler.on_end(message);
-                Ok(end(batch, message.conversation).await?)
-            }
+            MessageKind::User => self.handler.handle(&mut delivery).await?,
+            MessageKind::DialogTimer => self.handler.on_timer(&mut delivery).await?,
+            MessageKind::Error(error) => self.handler.on_error(&mut delivery, error).await?,
+            MessageKind::EndDialog => self.handler.on_end(&mut delivery).await?,
         }
+        if message.ends_conversation() {
+            end(batch, message.conversation).await?;
+        }
+        Ok(())
+    }
+
+    fn attempts(&self, message: &Message) -> u32 {
+        self.failed.get(&(message.conversation, message.sequence_number)).copied().unwrap_or(0)
     }
 }
 

@@ -3,12 +3,14 @@
 //! Texts come in a few fixed shapes, so that the server keeps few plans: values and message type names travel as
 //! parameters, service and contract names as quoted identifiers (quoted in `names.rs`). Every text passes Microsoft's
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
-//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling, `pending` what is
-//! still on its way, `shared_pool` and `ledger` the tables of the sending half, `requests` requests and the table of those who
-//! wait for replies, `objects` and `tables` the set-up, `callers` a look at texts of the caller's own. Nothing here sends
-//! anything.
+//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE, `attempts`, `dead_letters` and `work_items` the tables of
+//! the receiving half, `pending` what is still on its way, `shared_pool` and `ledger` the tables of the sending half,
+//! `requests` requests and the table of those who wait for replies, `objects` and `tables` the set-up, `callers` a look at
+//! texts of the caller's own. Nothing here sends anything.
 
+mod attempts;
 mod callers;
+mod dead_letters;
 mod ledger;
 pub(crate) mod objects;
 mod pending;
@@ -17,18 +19,27 @@ mod requests;
 mod sending;
 mod shared_pool;
 pub(crate) mod tables;
+mod work_items;
 
 use std::borrow::Cow;
 
+pub(crate) use attempts::{
+    Failed, LEDGER_SIZES, MESSAGE_TABLES, count_attempt, forget_attempts, forget_attempts_between,
+    next_retry, note_reason, open_ledger, park, prune_attempts, put_off_retry, read_attempts, schedule_retry,
+    uncount_attempt,
+};
 pub(crate) use callers::may_alter_session;
+pub(crate) use dead_letters::{
+    delete_dead_letter, get_dead_letter, hand_back_dead_letter, list_dead_letters, purge_dead_letters,
+};
 pub(crate) use ledger::{Due, NEXT_DUE, delay, delete_delayed, due_messages, prune_sent, send_once};
 pub(crate) use pending::{
     CAUSE_MESSAGES, PENDING_RIGHTS, count_pending, delivery_status, endpoint, note_unsent, pending_messages,
     pending_messages_lent, take_cause,
 };
 pub(crate) use receiving::{
-    BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, POISON_TABLES, ROLL_BACK, ReceiveSpec, Selection,
-    UNDO_HANDLING, commit_and_receive, count_attempt, forget_attempts, park, read_attempts, wait_and_receive,
+    BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, ROLL_BACK, ReceiveSpec, Selection, UNDO_HANDLING,
+    commit_and_receive, receive_fewer, receive_ready, wait_and_receive,
 };
 pub(crate) use requests::{
     Remembered, WAITERS_TABLE, conclude_request, conversation_exists, forget_request, give_up_waiting,
@@ -40,6 +51,9 @@ pub(crate) use sending::{
 };
 pub(crate) use shared_pool::{
     PlaceKey, claim_free_place, claim_place, claim_place_of, fill_place, make_places,
+};
+pub(crate) use work_items::{
+    claim_work_item, extend_lease, next_work_item, park_work_item, release_work_item, return_work_item,
 };
 
 use super::ids::ConversationHandle;
@@ -155,6 +169,11 @@ pub(crate) const RECEIVE_COLUMNS: &str = "conversation_group_id, conversation_ha
 /// Sets a savepoint; `name` is one of the library's own identifiers.
 pub(crate) fn save_transaction(name: &str) -> String {
     format!("SAVE TRANSACTION {name};")
+}
+
+/// A text literal; doubled quotes keep it one.
+fn quoted_text(text: &str) -> String {
+    format!("N'{}'", text.replace('\'', "''"))
 }
 
 /// Rolls back to a savepoint; `name` is one of the library's own identifiers.

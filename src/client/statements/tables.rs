@@ -1,8 +1,13 @@
 //! The scripts of the library's own tables, and the texts that verify them. The scripts are files of `sql/`, so that a
 //! person can run them too.
 
-/// Attempts and dead letters.
 pub(crate) const DEAD_LETTERS_SCRIPT: &str = include_str!("../../../sql/05-dead-letters.sql");
+pub(crate) const SHARED_POOL_SCRIPT: &str = include_str!("../../../sql/06-shared-pool.sql");
+pub(crate) const SENDING_SCRIPT: &str = include_str!("../../../sql/07-sending.sql");
+pub(crate) const DELAYED_MESSAGES_SCRIPT: &str = include_str!("../../../sql/08-delayed-messages.sql");
+pub(crate) const WAITERS_SCRIPT: &str = include_str!("../../../sql/09-waiters.sql");
+pub(crate) const RETRIES_SCRIPT: &str = include_str!("../../../sql/10-retries.sql");
+pub(crate) const WORK_ITEMS_SCRIPT: &str = include_str!("../../../sql/11-work-items.sql");
 
 /// The columns of all tables in the schema `ssbroker`, in order.
 pub(crate) const COLUMNS: &str = "SELECT t.name AS table_name, c.name AS column_name, TYPE_NAME(c.user_type_id) AS \

@@ -1,6 +1,6 @@
-//! The library's own tables: which script of `sql/` makes each, and the columns it must have.
+//! The library's own tables: which script of `sql/` makes each, and the columns it must have, read from the script.
 //!
-//! A new table is a variant here with its script and its columns; everything else is done by `apply`.
+//! A new table is a variant here with its script; everything else is done by `apply`.
 
 use std::collections::BTreeMap;
 
@@ -15,55 +15,62 @@ use super::verification::{Finding, Verification};
 pub enum Table {
     /// `ssbroker.attempts` and `ssbroker.dead_letters` (`sql/05-dead-letters.sql`): for workers that park poison messages.
     DeadLetters,
+    /// `ssbroker.pool_dialogs` (`sql/06-shared-pool.sql`): for dialog pools that several processes share.
+    SharedPool,
+    /// `ssbroker.unsent`, `ssbroker.sent_messages` and two procedures (`sql/07-sending.sql`): for repairing dialogs and
+    /// for sends under an identifier.
+    Sending,
+    /// `ssbroker.delayed_messages` (`sql/08-delayed-messages.sql`): for sending later.
+    DelayedMessages,
+    /// `ssbroker.waiters` (`sql/09-waiters.sql`): for requests that are remembered beyond a restart.
+    Waiters,
+    /// `ssbroker.retries` (`sql/10-retries.sql`): for workers that put failing messages off.
+    Retries,
+    /// `ssbroker.work_items` (`sql/11-work-items.sql`): for handlers too long for an open transaction.
+    WorkItems,
 }
 
-/// The tables of one script.
+/// One script and the tables it makes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Definition {
     /// Its file below `sql/`.
     pub(super) file: &'static str,
     /// Its text, with batches separated by `GO`.
     pub(super) script: &'static str,
-    tables: &'static [Shape],
 }
 
-/// A table in the schema `ssbroker`: its name, and name, type and nullability of each column.
-type Shape = (&'static str, &'static [(&'static str, &'static str, bool)]);
+/// A table in the schema `ssbroker`: its name and its columns, each with its declared type.
+#[derive(Debug)]
+struct Shape {
+    name: &'static str,
+    columns: Vec<(&'static str, String)>,
+}
 
 impl Table {
+    /// Every script of the library's own tables.
+    pub const ALL: [Table; 7] = [
+        Table::DeadLetters,
+        Table::SharedPool,
+        Table::Sending,
+        Table::DelayedMessages,
+        Table::Waiters,
+        Table::Retries,
+        Table::WorkItems,
+    ];
+
     pub(super) fn definition(self) -> Definition {
-        match self {
-            Table::DeadLetters => Definition {
-                file: "05-dead-letters.sql",
-                script: texts::DEAD_LETTERS_SCRIPT,
-                tables: &[("attempts", ATTEMPTS), ("dead_letters", DEAD_LETTERS)],
-            },
-        }
+        let (file, script) = match self {
+            Table::DeadLetters => ("05-dead-letters.sql", texts::DEAD_LETTERS_SCRIPT),
+            Table::SharedPool => ("06-shared-pool.sql", texts::SHARED_POOL_SCRIPT),
+            Table::Sending => ("07-sending.sql", texts::SENDING_SCRIPT),
+            Table::DelayedMessages => ("08-delayed-messages.sql", texts::DELAYED_MESSAGES_SCRIPT),
+            Table::Waiters => ("09-waiters.sql", texts::WAITERS_SCRIPT),
+            Table::Retries => ("10-retries.sql", texts::RETRIES_SCRIPT),
+            Table::WorkItems => ("11-work-items.sql", texts::WORK_ITEMS_SCRIPT),
+        };
+        Definition { file, script }
     }
 }
-
-const ATTEMPTS: &[(&str, &str, bool)] = &[
-    ("conversation_handle", "uniqueidentifier", false),
-    ("message_sequence_number", "bigint", false),
-    ("attempts", "int", false),
-    ("last_reason", "nvarchar(2000)", true),
-    ("last_attempt", "datetime2(3)", false),
-];
-
-const DEAD_LETTERS: &[(&str, &str, bool)] = &[
-    ("id", "bigint", false),
-    ("parked", "datetime2(3)", false),
-    ("queue_name", "nvarchar(300)", false),
-    ("service_name", "nvarchar(512)", false),
-    ("contract_name", "nvarchar(256)", false),
-    ("message_type_name", "nvarchar(256)", false),
-    ("conversation_handle", "uniqueidentifier", false),
-    ("conversation_group_id", "uniqueidentifier", false),
-    ("message_sequence_number", "bigint", false),
-    ("attempts", "int", false),
-    ("reason", "nvarchar(2000)", false),
-    ("message_body", "varbinary(max)", true),
-];
 
 impl Definition {
     /// The batches of the script.
@@ -73,9 +80,9 @@ impl Definition {
 
     /// Compares with the columns found. Columns beyond those known are left alone.
     pub(super) fn compare(&self, found: &Columns, verification: &mut Verification) {
-        for (table, columns) in self.tables {
+        for Shape { name: table, columns } in self.tables() {
             let object = format!("table ssbroker.{table}");
-            let Some(existing) = found.0.get(*table) else {
+            let Some(existing) = found.0.get(table) else {
                 verification.missing.push(Finding {
                     object,
                     problem: "it does not exist".to_owned(),
@@ -83,9 +90,8 @@ impl Definition {
                 });
                 continue;
             };
-            for (column, ty, nullable) in *columns {
-                let declared = texts::column_type(ty, *nullable);
-                let (problem, statement) = match existing.get(*column) {
+            for (column, declared) in columns {
+                let (problem, statement) = match existing.get(column) {
                     Some(existing) if *existing == declared => continue,
                     Some(existing) => (
                         format!("its column {column} is {existing}, not {declared}"),
@@ -102,8 +108,28 @@ impl Definition {
 
     /// The names of its tables, with their schema.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
-        self.tables.iter().map(|(name, _)| format!("table ssbroker.{name}"))
+        self.tables().map(|table| format!("table ssbroker.{}", table.name))
     }
+
+    /// The tables that its script makes. Our scripts give every column a line of its own.
+    fn tables(self) -> impl Iterator<Item = Shape> {
+        self.script.split("CREATE TABLE [ssbroker].[").skip(1).filter_map(|rest| {
+            let (name, body) = rest.split_once("] (\n")?;
+            let (body, _) = body.split_once("\n    );")?;
+            Some(Shape { name, columns: body.lines().filter_map(column).collect() })
+        })
+    }
+}
+
+/// Reads the line of a column; constraints and indexes, which begin in capitals, are none.
+fn column(line: &'static str) -> Option<(&'static str, String)> {
+    let (name, rest) = line.trim().split_once(' ')?;
+    if !name.starts_with(|first: char| first.is_ascii_lowercase()) {
+        return None;
+    }
+    let ends = [" IDENTITY", " COLLATE", " NOT NULL", " NULL"];
+    let end = ends.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+    Some((name, texts::column_type(&rest[..end], !rest.contains(" NOT NULL"))))
 }
 
 /// The columns of the tables in the schema `ssbroker`, by table and name, as declarations read.
@@ -147,14 +173,35 @@ mod tests {
     }
 
     #[test]
+    fn columns_are_read_from_the_scripts() {
+        let shapes: Vec<Shape> =
+            Table::ALL.into_iter().flat_map(|table| table.definition().tables()).collect();
+        let counts: Vec<_> = shapes.iter().map(|shape| (shape.name, shape.columns.len())).collect();
+        assert_eq!(
+            counts,
+            [
+                ("attempts", 5),
+                ("dead_letters", 13),
+                ("pool_dialogs", 10),
+                ("unsent", 11),
+                ("sent_messages", 3),
+                ("delayed_messages", 9),
+                ("waiters", 11),
+                ("retries", 16),
+                ("work_items", 18),
+            ]
+        );
+        assert_eq!(shapes[2].columns[0], ("pool_name", "nvarchar(64) NOT NULL".to_owned()));
+        assert_eq!(shapes[0].columns[3], ("last_reason", "nvarchar(2000) NULL".to_owned()));
+    }
+
+    #[test]
     fn a_missing_column_and_a_different_one_are_named_with_their_statements() {
         let definition = Table::DeadLetters.definition();
         let mut found = Columns::default();
-        for (table, columns) in definition.tables {
-            let all = columns
-                .iter()
-                .map(|(name, ty, nullable)| ((*name).to_owned(), texts::column_type(ty, *nullable)));
-            found.0.insert((*table).to_owned(), all.collect());
+        for table in definition.tables() {
+            let all = table.columns.into_iter().map(|(name, declared)| (name.to_owned(), declared));
+            found.0.insert(table.name.to_owned(), all.collect());
         }
         let mut verification = Verification::default();
         definition.compare(&found, &mut verification);
