@@ -9,6 +9,7 @@ mod dialog;
 mod dialog_pool;
 mod error;
 mod ids;
+mod inspection;
 mod message;
 mod names;
 mod options;
@@ -31,6 +32,10 @@ pub use dialog::{Dialog, DialogBuilder};
 pub use dialog_pool::{Destination, DialogPool, PoolOptions, PoolStats};
 pub use error::{Error, ErrorKind, Result, ServerError};
 pub use ids::{ConversationGroup, ConversationHandle};
+pub use inspection::{
+    DatabaseState, EventNotification, Finding, Monitor, MonitorState, QueueDetails, QueueLocation,
+    QueueState, Right, ServiceState,
+};
 pub use message::{ErrorBody, Message, MessageKind, OutgoingMessage};
 pub use names::{ContractName, MessageTypeName, QueueName, ServiceName};
 pub use options::{BrokerOptions, DEFAULT_PORT, Encryption};

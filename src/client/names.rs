@@ -203,7 +203,7 @@ impl TryFrom<&QueueName> for QueueName {
 }
 
 /// Quotes one identifier with brackets, doubling a closing bracket inside.
-fn quote(identifier: &str) -> String {
+pub(crate) fn quote(identifier: &str) -> String {
     format!("[{}]", identifier.replace(']', "]]"))
 }
 

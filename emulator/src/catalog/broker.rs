@@ -22,6 +22,7 @@ pub(super) const VIEWS: &[View] = &[
     View { schema: "sys", name: "remote_service_bindings", columns: BINDINGS, rows: bindings },
     View { schema: "sys", name: "conversation_priorities", columns: PRIORITIES, rows: priorities },
     View { schema: "sys", name: "event_notifications", columns: NOTIFICATIONS, rows: event_notifications },
+    View { schema: "sys", name: "events", columns: EVENTS, rows: events },
 ];
 
 const MESSAGE_TYPES: &[ViewColumn] = &[
@@ -256,6 +257,29 @@ fn event_notifications(tx: &Tx<'_>, database: DatabaseId) -> Op<Vec<Vec<Value>>>
                 Value::Null,
             ]
         })
+    }))
+}
+
+const EVENTS: &[ViewColumn] = &[
+    required("object_id", SqlType::Int),
+    required("type", SqlType::Int),
+    optional("type_desc", SqlType::nvarchar(60)),
+    optional("is_trigger_event", SqlType::Bit),
+    optional("event_group_type", SqlType::Int),
+    optional("event_group_type_desc", SqlType::nvarchar(60)),
+];
+
+/// One row for each event of a notification, with `type` 0: which number the server gives an event is not known to us.
+/// Event groups stay in one row, while the real view shows their members.
+fn events(tx: &Tx<'_>, database: DatabaseId) -> Op<Vec<Vec<Value>>> {
+    Ok(rows_of(tx, database, |database| {
+        database.event_notifications.iter().filter(|it| it.scope != NotificationScope::Server).flat_map(
+            |it| {
+                let row =
+                    |event| vec![it.id.0.into(), 0.into(), name(event), bit(false), Value::Null, Value::Null];
+                it.events.iter().map(move |event| row(event))
+            },
+        )
     }))
 }
 

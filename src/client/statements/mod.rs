@@ -3,8 +3,10 @@
 //! Texts come in a few fixed shapes, so that the server keeps few plans: values and message type names travel as
 //! parameters, service and contract names as quoted identifiers (quoted in `names.rs`). Every text passes Microsoft's
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
-//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling. Nothing here sends anything.
+//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling, `inspection`
+//! what looks at a server. Nothing here sends anything.
 
+pub(crate) mod inspection;
 mod receiving;
 mod sending;
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use super::*;
 use crate::client::body::Body;
 use crate::client::ids::ConversationGroup;
+use crate::client::inspection::QueueLocation;
 use crate::client::message::{Message, OutgoingMessage};
 use crate::client::names::{ContractName, MessageTypeName, QueueName, ServiceName};
 
@@ -68,6 +69,7 @@ fn every_text() -> Vec<String> {
     texts.extend([SESSION_SETTINGS, SESSION_CHECK, BROKER_INSTANCE].map(str::to_owned));
     texts.extend([save_transaction("r"), rollback_to("r")]);
     texts.extend(receiving_texts());
+    texts.extend(inspection_texts());
     texts
 }
 
@@ -92,6 +94,34 @@ fn receiving_texts() -> Vec<String> {
         queue_of(&service),
     ] {
         texts.push(statement.text().to_owned());
+    }
+    texts
+}
+
+fn inspection_texts() -> Vec<String> {
+    let queue = QueueName::in_schema("dbo", "a ]queue").unwrap();
+    let service = ServiceName::new("//t/service").unwrap();
+    let here = QueueLocation::from(&queue);
+    let there = QueueLocation::in_database("other ] database", queue);
+    let mut texts = vec![
+        inspection::ready_queues([&here, &there].into_iter().enumerate()),
+        inspection::database_state(Some("x")).text().to_owned(),
+        inspection::monitor("x", 1).text().to_owned(),
+        inspection::service_contracts(&service).text().to_owned(),
+        inspection::service_rights(&service, Some("dbo")).text().to_owned(),
+    ];
+    for location in [&here, &there] {
+        texts.extend([inspection::ready(location), inspection::oldest(location)]);
+        for statement in [
+            inspection::queue_rights(location, "x"),
+            inspection::queue_settings(location),
+            inspection::queues_of(&location.prefix()),
+            inspection::depth(location, 1),
+            inspection::depth_by_state(location, 1),
+            inspection::event_notifications(location, 1),
+        ] {
+            texts.push(statement.text().to_owned());
+        }
     }
     texts
 }
