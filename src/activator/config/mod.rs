@@ -6,10 +6,10 @@
 //! to is asked of the [`Resolver`] that the caller passes in. It must not know listeners, processes or the driver.
 
 mod argument;
-mod duration;
 mod fault;
 mod model;
 mod place;
+mod quantity;
 mod raw;
 mod secret;
 mod toml;
@@ -21,8 +21,9 @@ pub use crate::activator::text::NotText;
 pub use argument::{ArgumentTemplate, MacroValues, UnknownMacro, split_command_line};
 pub use fault::{Fault, LoadError};
 pub use model::{
-    Application, Config, Environment, LogFormat, LogLevel, LogRotation, LogSettings, NotificationService,
-    QueueAddress, StateSettings,
+    Account, Application, BackoffSettings, Config, DeadLetter, Environment, FeedSettings, Kind, Limits,
+    LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService, QueueAddress, Rate,
+    StateSettings,
 };
 pub use secret::{ConnectionString, Resolver};
 

@@ -127,5 +127,5 @@ fn the_resolver_judges_connection_strings_at_their_line() {
     }
     let bytes = std::fs::read(folder().join("activator.toml")).unwrap();
     let error = parse(Path::new("a.toml"), Path::new("/"), &bytes, &Strict).unwrap_err();
-    assert_eq!(error.to_string(), "a.toml:19: no server is named");
+    assert_eq!(error.to_string(), "a.toml:25: no server is named");
 }

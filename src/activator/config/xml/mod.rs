@@ -9,7 +9,7 @@ mod value;
 use super::argument::split_command_line;
 use super::fault::Report;
 use super::model::LogLevel;
-use super::raw::{Format, Located, RawApplication, RawConfig, RawLog, RawNotification};
+use super::raw::{Format, Located, RawApplication, RawConfig, RawLog, RawNotification, RawProcess};
 use crate::activator::text::{Decoded, Encoding};
 use crate::activator::xml_tree::{self, Element};
 use sequence::{Slot, attributes, empty, sequence, string};
@@ -85,6 +85,7 @@ fn activator(root: &Element, report: &mut Report) -> RawConfig {
         applications: list(applications, "ApplicationService", application_service, report),
         log: log.first().map(|settings| log_settings(settings, report)).unwrap_or_default(),
         state_dir: None,
+        metrics: None,
     }
 }
 
@@ -147,7 +148,7 @@ fn application_service(element: &Element, report: &mut Report) -> RawApplication
         work_dir,
         min,
         max,
-        stop_grace: None,
+        process: RawProcess::default(),
         environment: Vec::new(),
         pass_connection: None,
     }

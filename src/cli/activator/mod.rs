@@ -1,0 +1,41 @@
+//! The subcommands of `activator`, one file each, and the hidden first step of a handler process.
+
+mod check;
+mod configuration;
+mod run;
+
+use super::environment::Environment;
+use super::exit::{CliError, ExitStatus};
+use crate::activator::trampoline;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Run the activator until SIGTERM or SIGINT; a second signal kills what still runs
+    Run(run::Arguments),
+    /// Check a configuration: 0 valid, 1 invalid with every fault, 2 cannot be read
+    Check(check::Arguments),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct LaunchArguments {
+    /// Folder to work in
+    #[arg(long)]
+    work_dir: Option<PathBuf>,
+    /// The handler and its arguments
+    #[arg(last = true, required = true)]
+    command: Vec<std::ffi::OsString>,
+}
+
+pub(super) fn run(command: Command, environment: &Environment) -> Result<ExitStatus, CliError> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments, environment),
+        Command::Check(arguments) => check::run(&arguments, environment),
+    }
+}
+
+/// Becomes the handler; comes back only when that is not possible.
+pub(super) fn launch(arguments: LaunchArguments) -> ExitStatus {
+    trampoline::exec_handler(arguments.work_dir.as_deref(), &arguments.command);
+    ExitStatus::HandlerNotStarted
+}
