@@ -9,6 +9,7 @@ use crate::activator::launcher::Started;
 use crate::activator::log_lines;
 use crate::activator::output::Runs;
 use crate::activator::platform::{self, Ending};
+use crate::activator::status::Board;
 use crate::activator::supervisor::Event;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,13 +20,14 @@ use tokio::task::JoinSet;
 pub(super) struct Children {
     runs: Arc<Runs>,
     reports: EventSender,
+    board: Board,
     tasks: JoinSet<()>,
     processes: HashMap<LaunchId, Process>,
 }
 
 impl Children {
-    pub(super) fn new(runs: Arc<Runs>, reports: EventSender) -> Self {
-        Self { runs, reports, tasks: JoinSet::new(), processes: HashMap::new() }
+    pub(super) fn new(runs: Arc<Runs>, reports: EventSender, board: Board) -> Self {
+        Self { runs, reports, board, tasks: JoinSet::new(), processes: HashMap::new() }
     }
 
     /// Waits for a process that was started; the receipt goes with the report on its start.
@@ -70,12 +72,13 @@ struct Watcher {
     process: Process,
     runs: Arc<Runs>,
     reports: EventSender,
+    board: Board,
 }
 
 impl Watcher {
     fn new(children: &Children, app: &str, launch: LaunchId, process: Process) -> Self {
         let (runs, reports) = (Arc::clone(&children.runs), children.reports.clone());
-        Self { app: app.to_owned(), launch, process, runs, reports }
+        Self { app: app.to_owned(), launch, process, runs, reports, board: children.board.clone() }
     }
 
     async fn started(self, mut started: Started, receipt: Receipt) {
@@ -113,10 +116,12 @@ impl Watcher {
             Err(error) => {
                 tracing::warn!(target: "activator", app, launch, pid, "its output files cannot be looked after: {error}");
             }
-            Ok(lines) if outcome != Outcome::Code(0) && !lines.is_empty() => {
-                tracing::warn!(target: "activator", app, launch, pid, "last lines of {app} on standard error:\n{lines}");
+            Ok(lines) => {
+                if outcome != Outcome::Code(0) && !lines.is_empty() {
+                    tracing::warn!(target: "activator", app, launch, pid, "last lines of {app} on standard error:\n{lines}");
+                }
+                self.board.keep_tail(app, self.launch, lines);
             }
-            Ok(_) => {}
         }
     }
 }

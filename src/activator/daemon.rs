@@ -4,24 +4,33 @@
 
 use crate::activator::children::Children;
 use crate::activator::config::Config;
+use crate::activator::control::ControlServer;
 use crate::activator::event_loop::{EventLoop, Observer};
+use crate::activator::history::History;
 use crate::activator::inbox::{EventSender, Inbox};
 use crate::activator::journal::{Journal, JournalError, Replay};
 use crate::activator::launch::LaunchId;
 use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
-use crate::activator::listener::Listener;
+use crate::activator::listener::{Link, Listener};
+use crate::activator::milestone::{Milestone, Milestones};
 use crate::activator::output::Runs;
+use crate::activator::pauses::Pauses;
 use crate::activator::platform;
+use crate::activator::reconcile::Reconcilers;
+use crate::activator::status::Board;
 use crate::activator::supervisor::{Record, Supervisor};
+use crate::activator::web::Web;
 use crate::client::{self, BrokerOptions};
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +61,7 @@ pub struct Activator {
     config: Arc<Config>,
     program: Option<PathBuf>,
     observer: Observer,
+    milestones: Milestones,
     inbox: Inbox,
 }
 
@@ -75,6 +85,13 @@ pub enum ActivatorError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The address for metrics cannot be listened on.
+    Metrics {
+        /// The address.
+        listen: SocketAddr,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// Processes cannot be told apart on this system.
     System(io::Error),
 }
@@ -89,6 +106,7 @@ impl fmt::Display for ActivatorError {
             Self::Output { dir, .. } => {
                 write!(f, "cannot use the folder for the handlers' output in {}", dir.display())
             }
+            Self::Metrics { listen, .. } => write!(f, "cannot listen on {listen} for metrics"),
             Self::System(_) => f.write_str("processes cannot be watched here"),
         }
     }
@@ -99,7 +117,7 @@ impl Error for ActivatorError {
         match self {
             Self::Connection { source, .. } => Some(source),
             Self::Journal(source) => Some(source),
-            Self::Output { source, .. } | Self::System(source) => Some(source),
+            Self::Output { source, .. } | Self::Metrics { source, .. } | Self::System(source) => Some(source),
         }
     }
 }
@@ -114,7 +132,13 @@ impl Activator {
     /// An activator for `config`. Nothing happens before [`run`](Self::run).
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config: Arc::new(config), program: None, observer: Box::new(|_| {}), inbox: Inbox::new() }
+        Self {
+            config: Arc::new(config),
+            program: None,
+            observer: Box::new(|_| {}),
+            milestones: Milestones::untold(),
+            inbox: Inbox::new(),
+        }
     }
 
     /// The program that offers the subcommand of [`trampoline`](super::trampoline); this one if not set.
@@ -128,6 +152,18 @@ impl Activator {
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Record) + Send + Sync + 'static) -> Self {
         self.observer = Box::new(observer);
+        self
+    }
+
+    /// Tells `tell` how far the daemon is, for a service manager, and with a `pace` again and again that its loop turns. It
+    /// is called on tasks of the daemon and must be quick.
+    #[must_use]
+    pub fn milestones(
+        mut self,
+        pace: Option<Duration>,
+        tell: impl Fn(Milestone) + Send + Sync + 'static,
+    ) -> Self {
+        self.milestones = Milestones { pace, tell: Arc::new(tell) };
         self
     }
 
@@ -151,15 +187,37 @@ impl Activator {
     /// Dropping the future leaves handlers running, as the death of the process would; the next activator with the same
     /// state folder takes them up again.
     pub async fn run(self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
-        let options = self.connections()?;
+        let links: Vec<Link> = self.connections()?.into_iter().map(Link::new).collect();
         let stop_listening = CancellationToken::new();
-        let event_sender = self.event_sender();
-        let config = Arc::clone(&self.config);
-        let event_loop = self.prepare(&options, stop_listening.clone()).await?;
-        let listeners = listen(&config, options, &event_sender, &stop_listening);
+        let (events, config) = (self.event_sender(), Arc::clone(&self.config));
+        let servers: Vec<String> = links.iter().map(Link::address).collect();
+        let board = Board::new(&config, &servers, SystemTime::now());
+        let history = History::open(&config.state.dir);
+        let milestones = self.milestones.clone();
+        let web = bind(config.metrics.listen).await?;
+        let event_loop = self.prepare(&links, board.clone(), history.clone(), stop_listening.clone()).await?;
+        let mut reconcilers = Reconcilers::new(Arc::clone(&config), board.clone(), events.clone());
+        let listeners = listen(&config, links, &board, &mut reconcilers, &events, &stop_listening);
+        let control = ControlServer {
+            board: board.clone(),
+            history,
+            events: events.clone(),
+            looks: reconcilers.looks(),
+            reloads: None,
+            default_listener: config.notifications.iter().position(|one| one.enabled).unwrap_or_default(),
+        };
+        // Everything that serves others ends with this future.
+        let mut services = JoinSet::new();
+        services.spawn(control.run(config.state.dir.clone()));
+        services.spawn(milestones.clone().beat(events.clone()));
+        if let Some(listener) = web {
+            services.spawn(Web { board, events }.run(listener));
+        }
         // A run that is dropped must not leave listeners that consume notifications for nobody.
-        let _stop_with_me = stop_listening.drop_guard();
-        event_loop.run(shutdown).await;
+        let _stop_with_me = stop_listening.clone().drop_guard();
+        milestones.tell(Milestone::Ready);
+        event_loop.run(shutdown, &milestones).await;
+        drop(reconcilers);
         finish(listeners).await;
         Ok(())
     }
@@ -176,7 +234,9 @@ impl Activator {
     /// The loop with everything an earlier daemon left taken up.
     async fn prepare(
         self,
-        options: &[BrokerOptions],
+        links: &[Link],
+        board: Board,
+        history: History,
         stop_listening: CancellationToken,
     ) -> Result<EventLoop, ActivatorError> {
         let program = self.program.map_or_else(platform::own_program, Ok).map_err(ActivatorError::System)?;
@@ -188,8 +248,11 @@ impl Activator {
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
-            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, options),
-            children: Children::new(Arc::clone(&runs), self.inbox.sender()),
+            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, links),
+            children: Children::new(Arc::clone(&runs), self.inbox.sender(), board.clone()),
+            pauses: Pauses::open(dir),
+            board,
+            history,
             config: Arc::clone(&self.config),
             inbox: self.inbox,
             observer: self.observer,
@@ -215,17 +278,28 @@ async fn open_journal(dir: &Path) -> Result<(Journal, Replay), JournalError> {
     Journal::open(dir)
 }
 
-/// Starts a task for each enabled notification service.
+/// Listens for whoever collects metrics, if that is wanted.
+async fn bind(listen: Option<SocketAddr>) -> Result<Option<TcpListener>, ActivatorError> {
+    let Some(listen) = listen else { return Ok(None) };
+    let bound = TcpListener::bind(listen).await;
+    bound.map(Some).map_err(|source| ActivatorError::Metrics { listen, source })
+}
+
+/// Starts a listener and a reconciler for each enabled notification service.
 fn listen(
     config: &Config,
-    options: Vec<BrokerOptions>,
+    links: Vec<Link>,
+    board: &Board,
+    reconcilers: &mut Reconcilers,
     events: &EventSender,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
-    for (index, (service, options)) in config.notifications.iter().zip(options).enumerate() {
+    for (index, (service, link)) in config.notifications.iter().zip(links).enumerate() {
         if service.enabled {
-            let listener = Listener::new(index, &service.name, options, events.clone(), stop.clone());
+            reconcilers.start(index, &service.name, link.clone());
+            let listener =
+                Listener::new(index, &service.name, link, board.clone(), events.clone(), stop.clone());
             tasks.spawn(listener.run());
         } else {
             tracing::info!(target: "activator", "notification service {} is not enabled", service.name);

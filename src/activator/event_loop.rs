@@ -6,13 +6,17 @@
 
 use crate::activator::children::Children;
 use crate::activator::config::Config;
+use crate::activator::history::{History, Run};
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
 use crate::activator::launcher::{Launcher, StartError, Started};
 use crate::activator::ledger::Ledger;
 use crate::activator::log_lines;
+use crate::activator::milestone::{Milestone, Milestones};
+use crate::activator::pauses::Pauses;
 use crate::activator::platform::Ending;
 use crate::activator::recovery::{self, Recovered, Survivor, System};
+use crate::activator::status::Board;
 use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,6 +36,9 @@ pub(super) struct EventLoop {
     pub(super) children: Children,
     pub(super) inbox: Inbox,
     pub(super) observer: Observer,
+    pub(super) board: Board,
+    pub(super) history: History,
+    pub(super) pauses: Pauses,
     /// Tells the listeners that no more notifications are wanted.
     pub(super) stop_listening: CancellationToken,
     /// Reports that are there without waiting; handed in before anything else.
@@ -48,6 +55,10 @@ impl EventLoop {
                 target: "activator",
                 "line {line} of the journal is damaged and passed over ({reason}); the old file is kept as journal.damaged"
             );
+        }
+        let paused: Vec<String> = self.pauses.apps().map(str::to_owned).collect();
+        for app in paused {
+            self.take_in(Event::Paused { app }.into()).await;
         }
         let Recovered { entries, adopted, remembered } = recovery::settle(replay, &System);
         for entry in entries {
@@ -75,12 +86,15 @@ impl EventLoop {
     }
 
     /// Runs until the stop is through. Each message of `shutdown` is a request to stop; a second one kills.
-    pub(super) async fn run(mut self, mut shutdown: mpsc::Receiver<()>) {
+    pub(super) async fn run(mut self, mut shutdown: mpsc::Receiver<()>, milestones: &Milestones) {
         while !self.is_stopped {
             let input = match self.due.pop_front() {
                 Some(input) => input,
                 None => self.next(&mut shutdown).await,
             };
+            if input.event == Event::ShutdownRequested {
+                milestones.tell(Milestone::Stopping);
+            }
             self.take_in(input).await;
         }
     }
@@ -106,6 +120,7 @@ impl EventLoop {
         for action in self.supervisor.handle(event, Instant::now()) {
             all_kept &= self.carry_out(action, &receipt).await;
         }
+        self.board.count(&self.supervisor);
         if all_kept {
             receipt.give();
         }
@@ -122,7 +137,16 @@ impl EventLoop {
                 self.children.forget(*launch);
                 self.ledger.note(Entry::Failed { launch: *launch, reason: reason.clone() }).await;
             }
+            Event::Paused { app } => self.keep_pause(app, true),
+            Event::Resumed { app } => self.keep_pause(app, false),
             _ => {}
+        }
+    }
+
+    /// A pause that cannot be kept holds until the end of this daemon.
+    fn keep_pause(&mut self, app: &str, paused: bool) {
+        if let Err(error) = self.pauses.set(app, paused) {
+            tracing::error!(target: "activator", app, "the next start will not know what is paused: {error}");
         }
     }
 
@@ -187,7 +211,23 @@ impl EventLoop {
 
     fn log(&self, record: &Record) {
         log_lines::write(record);
+        self.board.record(record);
+        self.note_run(record);
         (self.observer)(record);
+    }
+
+    fn note_run(&self, record: &Record) {
+        let Record::Exited { launch, app, pid, outcome, lasted, .. } = record else { return };
+        let Some(exit) = self.board.last_exit(app) else { return };
+        self.history.note(Run {
+            app: app.clone(),
+            launch_id: *launch,
+            pid: *pid,
+            ended: exit.at,
+            seconds: lasted.map(|lasted| lasted.as_secs_f64()),
+            outcome: *outcome,
+            stderr_tail: exit.stderr_tail,
+        });
     }
 
     fn service(&self, listener: usize) -> String {

@@ -7,11 +7,11 @@
 use crate::activator::config::{Config, ConnectionString};
 use crate::activator::journal::Process;
 use crate::activator::launch::{LaunchId, Outcome};
+use crate::activator::listener::Link;
 use crate::activator::output::Runs;
 use crate::activator::platform::{self, Ending};
 use crate::activator::supervisor::LaunchOrder;
 use crate::activator::trampoline::{self, Handover};
-use crate::client::BrokerOptions;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -94,12 +94,12 @@ impl Error for StartError {
 }
 
 impl Launcher {
-    /// A launcher for the notification services of `config`, whose parsed connections are `options`. `program` offers the
+    /// A launcher for the notification services of `config`, whose connections are `links`. `program` offers the
     /// trampoline's subcommand.
-    pub(super) fn new(program: PathBuf, runs: Arc<Runs>, config: &Config, options: &[BrokerOptions]) -> Self {
-        let services = config.notifications.iter().zip(options);
-        let endpoints = services.map(|(service, options)| Endpoint {
-            address: format!("{},{}", options.host(), options.port()),
+    pub(super) fn new(program: PathBuf, runs: Arc<Runs>, config: &Config, links: &[Link]) -> Self {
+        let services = config.notifications.iter().zip(links);
+        let endpoints = services.map(|(service, link)| Endpoint {
+            address: link.address(),
             connection: service.connection.clone(),
         });
         Self { program, runs, endpoints: endpoints.collect() }

@@ -5,7 +5,7 @@
 use crate::activator::config::LogLevel;
 use crate::activator::journal::Entry;
 use crate::activator::launch::LaunchId;
-use crate::activator::supervisor::Record;
+use crate::activator::supervisor::{OperatorRecord, Record};
 use std::error::Error;
 use std::fmt::Write;
 use tracing::field::display;
@@ -76,6 +76,11 @@ impl<'a> Fields<'a> {
             | Record::OtherServer { app, .. }
             | Record::ServerMismatch { app, .. }
             | Record::Reconciled { app, .. }
+            | Record::Operator(
+                OperatorRecord::Kicked { app, .. }
+                | OperatorRecord::Paused { app }
+                | OperatorRecord::Resumed { app },
+            )
             | Record::Postponed { app, .. } => Self { app: Some(app), ..Self::default() },
             Record::NoSuchApplication { app, pid } => Self { app: Some(app), pid: *pid, launch: None },
             Record::LaunchFailed { launch, app, .. } => {

@@ -71,6 +71,25 @@ pub enum Event {
         /// The queue.
         target: Target,
     },
+    /// A person asks for processes as a notification would.
+    Kicked {
+        /// Name of the application.
+        app: String,
+        /// The listener to name to the handler, if no notification came before.
+        listener: usize,
+        /// The queue, if no notification came before.
+        target: Target,
+    },
+    /// A person wants nothing of this application launched for now.
+    Paused {
+        /// Name of the application.
+        app: String,
+    },
+    /// The opposite.
+    Resumed {
+        /// Name of the application.
+        app: String,
+    },
     /// The daemon is to stop; a second request kills what still runs.
     ShutdownRequested,
     /// The time that [`super::Supervisor::wake_at`] named has come.

@@ -2,15 +2,18 @@
 //!
 //! It keeps no clock, starts no process and talks to no server: time comes in with each event, launch ids from the source
 //! it was given, and everything to be done goes out as [`Action`]s. So every schedule can be tested without waiting.
-//! Counting is left to [`slots`](crate::activator::slots), finding the application to `routing`, the stop to `stopping`.
+//! Counting is left to [`slots`](crate::activator::slots), finding the application to `routing`, the stop to `stopping`,
+//! what people ask for to `operator`.
 
 mod event;
+mod operator;
 mod record;
 mod routing;
 mod state;
 mod stopping;
 
 pub use event::{Action, Event, LaunchOrder};
+pub use operator::OperatorRecord;
 pub use record::Record;
 
 use crate::activator::config::Config;
@@ -86,6 +89,9 @@ impl Supervisor {
             Event::Adopted { launch, app, pid } => self.adopted(launch, app, pid, now, out),
             Event::Remembered { app, listener, target } => self.remembered(app, listener, target, out),
             Event::Reconcile { listener, target } => self.reconcile(listener, target, out),
+            Event::Kicked { app, listener, target } => self.kicked(&app, listener, target, out),
+            Event::Paused { app } => self.paused(&app, out),
+            Event::Resumed { app } => self.resumed(&app, out),
             Event::ShutdownRequested => self.shutdown_requested(now, out),
             Event::Tick => self.tick(now, out),
         }
@@ -152,10 +158,11 @@ impl Supervisor {
     }
 
     fn activate(&mut self, index: usize, listener: usize, target: Target, out: &mut Vec<Action>) {
+        let may_launch = self.may_launch(index);
         let state = &mut self.apps[index];
         let app = state.app.name.clone();
         state.last = Some((listener, target.clone()));
-        if self.stage != Stage::Running {
+        if !may_launch {
             state.slots.remember();
             out.push(Action::Log(Record::Postponed { app: app.clone(), target: target.clone() }));
             out.push(Action::Remember { app, listener, target });
@@ -267,8 +274,9 @@ impl Supervisor {
     }
 
     fn act_on_pending(&mut self, index: usize, out: &mut Vec<Action>) {
+        let may_launch = self.may_launch(index);
         let state = &mut self.apps[index];
-        if self.stage == Stage::Running && state.app.enabled {
+        if may_launch && state.app.enabled {
             let permits = state.slots.take_pending();
             self.launch(index, permits, out);
         }
@@ -303,9 +311,10 @@ impl Supervisor {
     /// A child that runs may be about to read; only a queue without any is helped.
     fn reconcile(&mut self, listener: usize, target: Target, out: &mut Vec<Action>) {
         let Some(index) = self.route(&target, out) else { return };
+        let may_launch = self.may_launch(index);
         let state = &mut self.apps[index];
         let idle = state.slots.occupied() == 0 && state.retry_at.is_none();
-        if self.stage == Stage::Running && idle {
+        if may_launch && idle {
             state.last = Some((listener, target.clone()));
             let permits = state.slots.notified();
             out.push(Action::Log(Record::Reconciled { app: state.app.name.clone(), target }));

@@ -2,6 +2,7 @@
 //!
 //! The text is for people; programs take the fields. Knows no logging library.
 
+use super::operator::OperatorRecord;
 use crate::activator::config::LogLevel;
 use crate::activator::launch::{LaunchId, Outcome, Target};
 use crate::activator::notification::QueueEvent;
@@ -191,6 +192,8 @@ pub enum Record {
     },
     /// The daemon stops now.
     Stopped,
+    /// A person asked for something.
+    Operator(OperatorRecord),
     /// Something was reported about a launch that is not known, or not in a state for it.
     StrayReport {
         /// The launch.
@@ -213,6 +216,7 @@ impl Record {
             | Self::Postponed { .. }
             | Self::Stopping { .. }
             | Self::Terminating { .. }
+            | Self::Operator(_)
             | Self::Stopped => LogLevel::Info,
             Self::Exited { outcome: Outcome::Code(0), .. } | Self::Exited { asked: true, .. } => {
                 LogLevel::Info
@@ -274,7 +278,7 @@ impl Record {
                 write!(f, "messages wait in {target} and nobody reads: starting {app} without a notification")
             }
             Self::Postponed { app, target } => {
-                write!(f, "notification for {target} is kept for the next start of the activator ({app})")
+                write!(f, "notification for {target} is kept: nothing of {app} is launched now")
             }
             other => other.write_process(f),
         }
@@ -309,6 +313,7 @@ impl Record {
             Self::NoSuchApplication { app, pid: None } => {
                 write!(f, "a kept notification is dropped: application {app} is not configured any more")
             }
+            Self::Operator(record) => write!(f, "{record}"),
             Self::StrayReport { launch, what } => {
                 write!(f, "launch {launch} was reported {what} out of turn")
             }

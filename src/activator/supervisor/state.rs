@@ -23,6 +23,8 @@ pub(super) struct AppState {
     pub(super) last: Option<(usize, Target)>,
     pub(super) failures: u32,
     pub(super) retry_at: Option<Instant>,
+    /// Whether a person has asked to launch nothing for now.
+    pub(super) paused: bool,
     /// Server names that were warned of already.
     pub(super) strange_servers: HashSet<String>,
 }
@@ -52,6 +54,7 @@ impl AppState {
             last: None,
             failures: 0,
             retry_at: None,
+            paused: false,
             strange_servers: HashSet::new(),
         }
     }

@@ -287,6 +287,15 @@ impl Broker {
         Ok(ready)
     }
 
+    /// The monitor of a queue by its `object_id`, or `None` if the queue has none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PermissionDenied`] without VIEW SERVER STATE, and the server's others. Cancelling is safe.
+    pub async fn queue_monitor(&self, database: &str, queue_id: i32) -> Result<Option<Monitor>> {
+        let mut session = self.session().await?;
+        read_monitor(&session.execute(&texts::monitor(database, queue_id)).await?)
+    }
+
     /// The queues of a database that the login sees, without the server's own; for finding the one that was meant.
     ///
     /// # Errors
@@ -417,13 +426,16 @@ async fn monitor(
     if !rights.sees_server_state {
         return Ok(Finding::Hidden(Right::ViewServerState));
     }
-    let results = session.execute(&texts::monitor(database, id)).await?;
-    let Some(row) = results.first_row() else { return Ok(Finding::Known(None)) };
+    read_monitor(&session.execute(&texts::monitor(database, id)).await?).map(Finding::Known)
+}
+
+fn read_monitor(results: &Results) -> Result<Option<Monitor>> {
+    let Some(row) = results.first_row() else { return Ok(None) };
     let tasks_waiting = row.get::<Option<i32>>("tasks_waiting")?.unwrap_or_default();
-    Ok(Finding::Known(Some(Monitor {
+    Ok(Some(Monitor {
         state: MonitorState::named(row.get::<Option<String>>("state")?.unwrap_or_default()),
         tasks_waiting: u32::try_from(tasks_waiting).unwrap_or_default(),
-    })))
+    }))
 }
 
 /// An empty list means something only to somebody who would see the notifications.

@@ -1,0 +1,94 @@
+//! What a person asks for: another process now, or none for the time being.
+//!
+//! Part of the supervisor's machine; as pure as the rest of it. A paused application loses nothing: what would have been
+//! launched is remembered, and what runs goes on.
+
+use super::event::Action;
+use super::record::Record;
+use super::{Stage, Supervisor};
+use crate::activator::launch::Target;
+use std::fmt;
+
+/// What a person asked for, as the log tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OperatorRecord {
+    /// Processes were asked for without a notification.
+    Kicked {
+        /// The application.
+        app: String,
+        /// The queue.
+        target: Target,
+        /// Processes started for it.
+        starting: u32,
+    },
+    /// Nothing of this application is launched until it is resumed.
+    Paused {
+        /// The application.
+        app: String,
+    },
+    /// It is launched again.
+    Resumed {
+        /// The application.
+        app: String,
+    },
+}
+
+impl fmt::Display for OperatorRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kicked { app, target, starting: 0 } => {
+                write!(f, "{app} was kicked for {target}; nothing can be started now, so it is remembered")
+            }
+            Self::Kicked { app, target, starting } => {
+                write!(f, "{app} was kicked for {target}: starting {starting}")
+            }
+            Self::Paused { app } => write!(f, "{app} is paused: nothing is launched, what runs goes on"),
+            Self::Resumed { app } => write!(f, "{app} is resumed"),
+        }
+    }
+}
+
+impl Supervisor {
+    /// Whether the application at `index` in the configuration is paused.
+    #[must_use]
+    pub fn is_paused(&self, index: usize) -> bool {
+        self.apps.get(index).is_some_and(|state| state.paused)
+    }
+
+    /// As a notification, whatever waits in the queue. Where the application has had one, its queue is meant.
+    pub(super) fn kicked(&mut self, app: &str, listener: usize, target: Target, out: &mut Vec<Action>) {
+        let Some(index) = self.named(app).filter(|index| self.apps[*index].app.enabled) else { return };
+        let (listener, target) = self.apps[index].last.clone().unwrap_or((listener, target));
+        let before = self.apps[index].slots.occupied();
+        let mut launches = Vec::new();
+        self.activate(index, listener, target.clone(), &mut launches);
+        let starting = self.apps[index].slots.occupied().saturating_sub(before);
+        out.push(Action::Log(Record::Operator(OperatorRecord::Kicked {
+            app: app.to_owned(),
+            target,
+            starting,
+        })));
+        // What a notification would have written to the log is said above.
+        out.extend(launches.into_iter().filter(|action| !matches!(action, Action::Log(_))));
+    }
+
+    pub(super) fn paused(&mut self, app: &str, out: &mut Vec<Action>) {
+        let Some(index) = self.named(app) else { return };
+        if !std::mem::replace(&mut self.apps[index].paused, true) {
+            out.push(Action::Log(Record::Operator(OperatorRecord::Paused { app: app.to_owned() })));
+        }
+    }
+
+    pub(super) fn resumed(&mut self, app: &str, out: &mut Vec<Action>) {
+        let Some(index) = self.named(app) else { return };
+        if std::mem::replace(&mut self.apps[index].paused, false) {
+            out.push(Action::Log(Record::Operator(OperatorRecord::Resumed { app: app.to_owned() })));
+            self.act_on_pending(index, out);
+        }
+    }
+
+    /// Whether anything of the application at `index` may be launched now.
+    pub(super) fn may_launch(&self, index: usize) -> bool {
+        self.stage == Stage::Running && !self.apps[index].paused
+    }
+}
