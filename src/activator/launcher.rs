@@ -141,6 +141,9 @@ impl Launcher {
         let call = trampoline::call(app.work_dir.as_deref(), &app.command, order.arguments());
         let mut command = Command::new(&self.program);
         command.args(call).envs(app.environment.iter()).envs(variables(order, endpoint));
+        for ours in SERVICE_MANAGER {
+            command.env_remove(ours);
+        }
         if app.pass_connection {
             command.env(CONNECTION, endpoint.connection.expose());
         } else {
@@ -150,6 +153,10 @@ impl Launcher {
         command
     }
 }
+
+/// How a service manager addresses the daemon: a handler that used them would speak in its name.
+const SERVICE_MANAGER: [&str; 6] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"];
 
 /// What tells a handler what it was launched for.
 fn variables(order: &LaunchOrder, endpoint: &Endpoint) -> [(&'static str, String); 8] {

@@ -2,7 +2,10 @@
 
 mod check;
 mod configuration;
+mod daemon;
 mod run;
+mod service_manager;
+mod status_table;
 
 use super::environment::Environment;
 use super::exit::{CliError, ExitStatus};
@@ -15,6 +18,16 @@ pub(super) enum Command {
     Run(run::Arguments),
     /// Check a configuration: 0 valid, 1 invalid with every fault, 2 cannot be read
     Check(check::Arguments),
+    /// Show what a running activator knows: queues, processes, listeners, warnings with their cures
+    Status(daemon::StatusArguments),
+    /// Start a handler now, as a notification would
+    Kick(daemon::AppArguments),
+    /// Launch nothing of an application, or of all, until it is resumed; what runs goes on
+    Pause(daemon::OptionalAppArguments),
+    /// Launch again, beginning with what came meanwhile
+    Resume(daemon::OptionalAppArguments),
+    /// Read the configuration again
+    Reload(daemon::ReloadArguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -31,6 +44,11 @@ pub(super) fn run(command: Command, environment: &Environment) -> Result<ExitSta
     match command {
         Command::Run(arguments) => run::run(&arguments, environment),
         Command::Check(arguments) => check::run(&arguments, environment),
+        Command::Status(arguments) => daemon::status(arguments, environment),
+        Command::Kick(arguments) => daemon::kick(arguments, environment),
+        Command::Pause(arguments) => daemon::pause(arguments, environment),
+        Command::Resume(arguments) => daemon::resume(arguments, environment),
+        Command::Reload(arguments) => daemon::reload(&arguments, environment),
     }
 }
 

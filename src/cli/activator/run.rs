@@ -4,7 +4,7 @@ use super::super::block_on;
 use super::super::environment::Environment;
 use super::super::exit::{CliError, ExitStatus};
 use super::super::stop::StopSignals;
-use super::configuration;
+use super::{configuration, service_manager};
 use crate::activator::Activator;
 use std::path::PathBuf;
 
@@ -32,7 +32,8 @@ pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<Ex
                 }
             }
         });
-        let outcome = Activator::new(loaded.config).run(stops).await;
+        let activator = service_manager::attach(Activator::new(loaded.config));
+        let outcome = activator.run(stops).await;
         outcome.map_err(|error| CliError::usage("the activator cannot run").because(error))?;
         Ok(ExitStatus::Done)
     })
