@@ -6,6 +6,7 @@ use super::super::exit::{CliError, ExitStatus};
 use super::super::stop::StopSignals;
 use super::configuration;
 use crate::activator::Activator;
+use crate::activator::config::Reading;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -13,10 +14,14 @@ pub(in crate::cli) struct Arguments {
     /// EAService.config or activator.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Warn of what the format does not know and pass over it, instead of refusing it
+    #[arg(long)]
+    lenient: bool,
 }
 
 pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<ExitStatus, CliError> {
-    let Some(loaded) = configuration::load(&arguments.config, environment)? else {
+    let reading = Reading::default().lenient(arguments.lenient);
+    let Some(loaded) = configuration::load(&arguments.config, reading, environment)? else {
         return Ok(ExitStatus::NotWell);
     };
     crate::logging::start(&loaded.config.log)
