@@ -3,16 +3,17 @@
 //! Puts the parts together and takes them apart again in order; what happens in between is in `event_loop`.
 
 use crate::activator::children::Children;
-use crate::activator::config::Config;
+use crate::activator::config::{Config, ConfigFile, NotificationService};
 use crate::activator::event_loop::{EventLoop, Observer};
 use crate::activator::inbox::{EventSender, Inbox};
 use crate::activator::journal::{Journal, JournalError, Replay};
 use crate::activator::launch::LaunchId;
 use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
-use crate::activator::listener::Listener;
+use crate::activator::listener::Listeners;
 use crate::activator::output::Runs;
 use crate::activator::platform;
+use crate::activator::reload::{ReloadHandle, Reloader, Request};
 use crate::activator::supervisor::{Record, Supervisor};
 use crate::client::{self, BrokerOptions};
 use std::collections::VecDeque;
@@ -23,11 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
-
-/// How long the listeners may take to commit what is in their hands when everything else has stopped.
-const LISTENERS_PATIENCE: Duration = Duration::from_secs(2);
+use tokio_util::task::AbortOnDropHandle;
 
 /// How often, and how far apart, a lock that is taken is looked at again.
 const LOCK_ATTEMPTS: u32 = 20;
@@ -53,6 +50,9 @@ pub struct Activator {
     program: Option<PathBuf>,
     observer: Observer,
     inbox: Inbox,
+    file: Option<ConfigFile>,
+    reload: ReloadHandle,
+    reload_requests: mpsc::Receiver<Request>,
 }
 
 /// Why the activator does not start. Once it runs it goes on whatever happens, and says so in the log.
@@ -114,7 +114,16 @@ impl Activator {
     /// An activator for `config`. Nothing happens before [`run`](Self::run).
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config: Arc::new(config), program: None, observer: Box::new(|_| {}), inbox: Inbox::new() }
+        let (reload, reload_requests) = ReloadHandle::new();
+        Self {
+            config: Arc::new(config),
+            program: None,
+            observer: Box::new(|_| {}),
+            inbox: Inbox::new(),
+            file: None,
+            reload,
+            reload_requests,
+        }
     }
 
     /// The program that offers the subcommand of [`trampoline`](super::trampoline); this one if not set.
@@ -129,6 +138,23 @@ impl Activator {
     pub fn observe(mut self, observer: impl Fn(&Record) + Send + Sync + 'static) -> Self {
         self.observer = Box::new(observer);
         self
+    }
+
+    /// Reads its configuration again from `file`, where it came from, whenever that is changed or a [`ReloadHandle`] asks.
+    ///
+    /// A change is in effect as soon as it is read: notification services are listened on or no more, an application that
+    /// is gone has its processes asked to end, and what else differs counts from the next launch on. Changes of `[log]`,
+    /// `[state]` and `[metrics]` wait for the next start, and the log says so. A file that cannot be used changes nothing.
+    #[must_use]
+    pub fn reload_from(mut self, file: ConfigFile) -> Self {
+        self.file = Some(file);
+        self
+    }
+
+    /// A way to ask for the configuration to be read again.
+    #[must_use]
+    pub fn reload_handle(&self) -> ReloadHandle {
+        self.reload.clone()
     }
 
     /// A way to hand events to this activator besides its listeners.
@@ -150,35 +176,32 @@ impl Activator {
     /// # Cancellation
     /// Dropping the future leaves handlers running, as the death of the process would; the next activator with the same
     /// state folder takes them up again.
-    pub async fn run(self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
-        let options = self.connections()?;
-        let stop_listening = CancellationToken::new();
-        let event_sender = self.event_sender();
-        let config = Arc::clone(&self.config);
-        let event_loop = self.prepare(&options, stop_listening.clone()).await?;
-        let listeners = listen(&config, options, &event_sender, &stop_listening);
-        // A run that is dropped must not leave listeners that consume notifications for nobody.
-        let _stop_with_me = stop_listening.drop_guard();
-        event_loop.run(shutdown).await;
-        finish(listeners).await;
+    pub async fn run(mut self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
+        let reloading = self.reloading();
+        let mut event_loop = self.prepare().await?;
+        event_loop.listen_to_all();
+        // Ends with this future: who asks later is told that nobody reads.
+        let _reloader = AbortOnDropHandle::new(tokio::spawn(reloading));
+        event_loop.run(shutdown).await.finish().await;
         Ok(())
     }
 
-    /// The parsed connection of every notification service, in order.
-    fn connections(&self) -> Result<Vec<BrokerOptions>, ActivatorError> {
-        let parse = |service: &super::config::NotificationService| {
-            BrokerOptions::from_connection_string(service.connection.expose())
-                .map_err(|source| ActivatorError::Connection { service: service.name.clone(), source })
-        };
-        self.config.notifications.iter().map(parse).collect()
+    /// What reads the configuration again; without a file nothing does.
+    fn reloading(&mut self) -> impl Future<Output = ()> + Send + 'static {
+        let events = self.event_sender();
+        let (_, unused) = ReloadHandle::new();
+        let requests = std::mem::replace(&mut self.reload_requests, unused);
+        let reloader = self.file.take().map(|file| Reloader::new(file, Arc::clone(&self.config), events));
+        async move {
+            if let Some(reloader) = reloader {
+                reloader.run(requests).await;
+            }
+        }
     }
 
     /// The loop with everything an earlier daemon left taken up.
-    async fn prepare(
-        self,
-        options: &[BrokerOptions],
-        stop_listening: CancellationToken,
-    ) -> Result<EventLoop, ActivatorError> {
+    async fn prepare(self) -> Result<EventLoop, ActivatorError> {
+        let options = connections(&self.config)?;
         let program = self.program.map_or_else(platform::own_program, Ok).map_err(ActivatorError::System)?;
         platform::identify(std::process::id()).map_err(ActivatorError::System)?;
         let dir = &self.config.state.dir;
@@ -188,12 +211,12 @@ impl Activator {
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
-            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, options),
+            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, &options),
             children: Children::new(Arc::clone(&runs), self.inbox.sender()),
             config: Arc::clone(&self.config),
+            listeners: Listeners::new(self.inbox.sender()),
             inbox: self.inbox,
             observer: self.observer,
-            stop_listening,
             due: VecDeque::new(),
             is_stopped: false,
         };
@@ -215,29 +238,11 @@ async fn open_journal(dir: &Path) -> Result<(Journal, Replay), JournalError> {
     Journal::open(dir)
 }
 
-/// Starts a task for each enabled notification service.
-fn listen(
-    config: &Config,
-    options: Vec<BrokerOptions>,
-    events: &EventSender,
-    stop: &CancellationToken,
-) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
-    for (index, (service, options)) in config.notifications.iter().zip(options).enumerate() {
-        if service.enabled {
-            let listener = Listener::new(index, &service.name, options, events.clone(), stop.clone());
-            tasks.spawn(listener.run());
-        } else {
-            tracing::info!(target: "activator", "notification service {} is not enabled", service.name);
-        }
-    }
-    tasks
-}
-
-/// Lets the listeners commit what they have. One that does not come to an end is dropped: its notification comes again.
-async fn finish(mut listeners: JoinSet<()>) {
-    let all = async { while listeners.join_next().await.is_some() {} };
-    if tokio::time::timeout(LISTENERS_PATIENCE, all).await.is_err() {
-        tracing::warn!(target: "activator", "a listener does not stop and is dropped");
-    }
+/// The parsed connection of every notification service, in order.
+pub(super) fn connections(config: &Config) -> Result<Vec<BrokerOptions>, ActivatorError> {
+    let parse = |service: &NotificationService| {
+        BrokerOptions::from_connection_string(service.connection.expose())
+            .map_err(|source| ActivatorError::Connection { service: service.name.clone(), source })
+    };
+    config.notifications.iter().map(parse).collect()
 }

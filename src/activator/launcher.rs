@@ -4,7 +4,7 @@
 //! launched for. A secret that the daemon was given in its environment is inherited like everything else there; one that
 //! handlers must not see belongs in a file (`${file:PATH}`). Decides nothing and writes no journal.
 
-use crate::activator::config::{Config, ConnectionString};
+use crate::activator::config::{Config, ConnectionString, NotificationService};
 use crate::activator::journal::Process;
 use crate::activator::launch::{LaunchId, Outcome};
 use crate::activator::output::Runs;
@@ -97,12 +97,12 @@ impl Launcher {
     /// A launcher for the notification services of `config`, whose parsed connections are `options`. `program` offers the
     /// trampoline's subcommand.
     pub(super) fn new(program: PathBuf, runs: Arc<Runs>, config: &Config, options: &[BrokerOptions]) -> Self {
-        let services = config.notifications.iter().zip(options);
-        let endpoints = services.map(|(service, options)| Endpoint {
-            address: format!("{},{}", options.host(), options.port()),
-            connection: service.connection.clone(),
-        });
-        Self { program, runs, endpoints: endpoints.collect() }
+        Self { program, runs, endpoints: endpoints(config, options) }
+    }
+
+    /// From the next launch on, tells handlers of the notification services of `config`.
+    pub(super) fn rebind(&mut self, config: &Config, options: &[BrokerOptions]) {
+        self.endpoints = endpoints(config, options);
     }
 
     /// Starts the trampoline, which goes on by itself. Blocks for the time of a posix_spawn, about a millisecond.
@@ -149,6 +149,15 @@ impl Launcher {
         }
         command
     }
+}
+
+fn endpoints(config: &Config, options: &[BrokerOptions]) -> Vec<Endpoint> {
+    let services = config.notifications.iter().zip(options);
+    let endpoint = |(service, options): (&NotificationService, &BrokerOptions)| Endpoint {
+        address: format!("{},{}", options.host(), options.port()),
+        connection: service.connection.clone(),
+    };
+    services.map(endpoint).collect()
 }
 
 /// What tells a handler what it was launched for.

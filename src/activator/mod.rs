@@ -17,7 +17,8 @@
 //! 5. A task for each process (`children`) reports its exit, which frees a slot and may start what waited for it.
 //!
 //! Handlers survive the daemon and are taken up again. They write to files (`output`), not to pipes that die with it.
-//! All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
+//! A changed configuration (`reload`) is one
+//! more event of the loop. All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
 //! [`client`](crate::client), and knows neither the command line nor the embedded broker.
 
 mod children;
@@ -36,6 +37,7 @@ pub mod notification;
 mod output;
 mod platform;
 mod recovery;
+mod reload;
 pub mod slots;
 pub mod supervisor;
 pub(crate) mod text;
@@ -44,4 +46,5 @@ pub(crate) mod xml_tree;
 
 pub use daemon::{Activator, ActivatorError};
 pub use inbox::{EventSender, NotHandled};
+pub use reload::{ReloadHandle, Reloaded};
 pub use supervisor::Record;

@@ -6,7 +6,9 @@
 //! to is asked of the [`Resolver`] that the caller passes in. It must not know listeners, processes or the driver.
 
 mod argument;
+pub(crate) mod diff;
 mod fault;
+mod file;
 mod model;
 mod place;
 mod quantity;
@@ -17,11 +19,14 @@ mod source;
 mod toml;
 mod unique;
 mod validate;
+pub(crate) mod watch;
 mod xml;
 
 pub use crate::activator::text::NotText;
 pub use argument::{ArgumentTemplate, MacroValues, UnknownMacro, split_command_line};
+pub use diff::Change;
 pub use fault::{Fault, LoadError};
+pub use file::ConfigFile;
 pub use model::{
     Account, Application, BackoffSettings, Config, DeadLetter, Environment, FeedSettings, Kind, Limits,
     LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService, QueueAddress, Rate,

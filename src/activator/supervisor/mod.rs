@@ -5,6 +5,7 @@
 //! Counting is left to [`slots`](crate::activator::slots), finding the application to `routing`, the stop to `stopping`.
 
 mod event;
+mod reconfiguring;
 mod record;
 mod routing;
 mod state;
@@ -60,7 +61,7 @@ impl Supervisor {
     pub fn new(config: Arc<Config>, ids: impl FnMut() -> LaunchId + Send + 'static) -> Self {
         let apps = config.applications.iter().map(|app| AppState::new(Arc::clone(app))).collect();
         Self {
-            routes: Routes::new(&config.applications),
+            routes: Routes::new(config.applications.iter().cloned().map(Some)),
             config,
             apps,
             launches: BTreeMap::new(),
@@ -86,6 +87,8 @@ impl Supervisor {
             Event::Adopted { launch, app, pid } => self.adopted(launch, app, pid, now, out),
             Event::Remembered { app, listener, target } => self.remembered(app, listener, target, out),
             Event::Reconcile { listener, target } => self.reconcile(listener, target, out),
+            Event::Reconfigured { config } => self.reconfigured(&config, now, out),
+            Event::ReloadRefused { faults } => Self::reload_refused(faults, out),
             Event::ShutdownRequested => self.shutdown_requested(now, out),
             Event::Tick => self.tick(now, out),
         }
@@ -100,7 +103,8 @@ impl Supervisor {
         retries.chain(self.stop_deadlines()).min()
     }
 
-    /// Processes of the application at `index` in the configuration that run or are being started.
+    /// Processes of the application at `index` that run or are being started. Applications count in the order in which
+    /// they came, first those of the first configuration; one that is configured no more keeps its place.
     #[must_use]
     pub fn running(&self, index: usize) -> u32 {
         self.apps.get(index).map_or(0, |state| state.slots.occupied())
@@ -225,7 +229,7 @@ impl Supervisor {
             running: state.slots.occupied(),
             max: state.slots.max(),
         }));
-        if self.stage != Stage::Running {
+        if self.stage != Stage::Running || self.is_retired(id) {
             self.terminate(id, now, out);
         }
     }
@@ -238,8 +242,10 @@ impl Supervisor {
         let launch = self.launches.remove(&id).expect("the launch was found just now");
         let state = &mut self.apps[launch.app];
         state.slots.release(launch.permit);
-        state.slots.remember();
-        let retry_in = (self.stage == Stage::Running).then(|| state.postpone(now));
+        if !state.is_retired {
+            state.slots.remember();
+        }
+        let retry_in = (self.stage == Stage::Running && !state.is_retired).then(|| state.postpone(now));
         let app = state.app.name.clone();
         out.push(Action::Log(Record::LaunchFailed { launch: id, app, reason, retry_in }));
         self.journal_pending(launch.app, out);
@@ -268,7 +274,7 @@ impl Supervisor {
 
     fn act_on_pending(&mut self, index: usize, out: &mut Vec<Action>) {
         let state = &mut self.apps[index];
-        if self.stage == Stage::Running && state.app.enabled {
+        if self.stage == Stage::Running && state.app.enabled && !state.is_retired {
             let permits = state.slots.take_pending();
             self.launch(index, permits, out);
         }
@@ -324,10 +330,16 @@ impl Supervisor {
                 self.act_on_pending(index, out);
             }
         }
+        // Processes of applications that are configured no more.
+        self.stop_tick(now, out);
     }
 
     fn named(&self, app: &str) -> Option<usize> {
-        self.apps.iter().position(|state| state.app.name == app)
+        self.apps.iter().position(|state| state.app.name == app && !state.is_retired)
+    }
+
+    fn is_retired(&self, launch: LaunchId) -> bool {
+        self.launches.get(&launch).is_some_and(|launch| self.apps[launch.app].is_retired)
     }
 }
 
