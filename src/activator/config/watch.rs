@@ -181,7 +181,9 @@ fn names(path: &Path) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use super::trail;
+    use super::{Shared, trail};
+    use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, ModifyKind};
+    use notify::{Event, EventKind};
     use std::collections::BTreeSet;
     use std::os::unix::fs::symlink;
     use std::path::{Path, PathBuf};
@@ -199,6 +201,21 @@ mod tests {
         assert_eq!(trail(&at("a.toml")), expected);
         assert_eq!(trail(&at("..v1/../a.toml")), expected);
         assert_eq!(trail(&at("missing/x")), [at("missing/x")].into());
+    }
+
+    #[test]
+    fn neither_other_files_nor_our_own_reading_are_a_sign() {
+        let shared = Shared::default();
+        shared.trail.lock().unwrap().insert(PathBuf::from("/etc/ea/a.toml"));
+        let is_sign = |kind, path: &str| shared.is_relevant(&Event::new(kind).add_path(PathBuf::from(path)));
+        let written = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        let closed = |mode| EventKind::Access(AccessKind::Close(mode));
+        assert!(is_sign(written, "/etc/ea/a.toml") && is_sign(closed(AccessMode::Write), "/etc/ea/a.toml"));
+        assert!(is_sign(EventKind::Create(CreateKind::Any), "/etc/ea"), "the folder itself");
+        assert!(!is_sign(written, "/etc/ea/activator.log"));
+        assert!(!is_sign(EventKind::Access(AccessKind::Open(AccessMode::Any)), "/etc/ea/a.toml"));
+        assert!(!is_sign(closed(AccessMode::Read), "/etc/ea/a.toml"));
+        assert!(shared.is_relevant(&Event::new(written)), "an event of no file may be of any");
     }
 
     #[test]
