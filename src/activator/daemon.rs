@@ -3,7 +3,7 @@
 //! Puts the parts together and takes them apart again in order; what happens in between is in `event_loop`.
 
 use crate::activator::children::Children;
-use crate::activator::config::Config;
+use crate::activator::config::{Config, ConfigFile, NotificationService};
 use crate::activator::control::ControlServer;
 use crate::activator::event_loop::{EventLoop, Observer};
 use crate::activator::history::History;
@@ -12,12 +12,12 @@ use crate::activator::journal::{Journal, JournalError, Replay};
 use crate::activator::launch::LaunchId;
 use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
-use crate::activator::listener::{Link, Listener};
+use crate::activator::listener::{Link, Listeners};
 use crate::activator::milestone::{Milestone, Milestones};
 use crate::activator::output::Runs;
 use crate::activator::pauses::Pauses;
 use crate::activator::platform;
-use crate::activator::reconcile::Reconcilers;
+use crate::activator::reload::{ReloadHandle, Reloader, Request};
 use crate::activator::status::Board;
 use crate::activator::supervisor::{Record, Supervisor};
 use crate::activator::web::Web;
@@ -33,10 +33,6 @@ use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
-
-/// How long the listeners may take to commit what is in their hands when everything else has stopped.
-const LISTENERS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often, and how far apart, a lock that is taken is looked at again.
 const LOCK_ATTEMPTS: u32 = 20;
@@ -63,6 +59,9 @@ pub struct Activator {
     observer: Observer,
     milestones: Milestones,
     inbox: Inbox,
+    file: Option<ConfigFile>,
+    reload: ReloadHandle,
+    reload_requests: mpsc::Receiver<Request>,
 }
 
 /// Why the activator does not start. Once it runs it goes on whatever happens, and says so in the log.
@@ -132,12 +131,16 @@ impl Activator {
     /// An activator for `config`. Nothing happens before [`run`](Self::run).
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let (reload, reload_requests) = ReloadHandle::new();
         Self {
             config: Arc::new(config),
             program: None,
             observer: Box::new(|_| {}),
             milestones: Milestones::untold(),
             inbox: Inbox::new(),
+            file: None,
+            reload,
+            reload_requests,
         }
     }
 
@@ -167,6 +170,23 @@ impl Activator {
         self
     }
 
+    /// Reads its configuration again from `file`, where it came from, whenever that is changed or a [`ReloadHandle`] asks.
+    ///
+    /// A change is in effect as soon as it is read: notification services are listened on or no more, an application that
+    /// is gone has its processes asked to end, and what else differs counts from the next launch on. Changes of `[log]`,
+    /// `[state]` and `[metrics]` wait for the next start, and the log says so. A file that cannot be used changes nothing.
+    #[must_use]
+    pub fn reload_from(mut self, file: ConfigFile) -> Self {
+        self.file = Some(file);
+        self
+    }
+
+    /// A way to ask for the configuration to be read again.
+    #[must_use]
+    pub fn reload_handle(&self) -> ReloadHandle {
+        self.reload.clone()
+    }
+
     /// A way to hand events to this activator besides its listeners.
     #[must_use]
     pub fn event_sender(&self) -> EventSender {
@@ -186,59 +206,43 @@ impl Activator {
     /// # Cancellation
     /// Dropping the future leaves handlers running, as the death of the process would; the next activator with the same
     /// state folder takes them up again.
-    pub async fn run(self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
-        let links: Vec<Link> = self.connections()?.into_iter().map(Link::new).collect();
-        let stop_listening = CancellationToken::new();
-        let (events, config) = (self.event_sender(), Arc::clone(&self.config));
-        let servers: Vec<String> = links.iter().map(Link::address).collect();
-        let board = Board::new(&config, &servers, SystemTime::now());
-        let history = History::open(&config.state.dir);
-        let milestones = self.milestones.clone();
-        let web = bind(config.metrics.listen).await?;
-        let event_loop = self.prepare(&links, board.clone(), history.clone(), stop_listening.clone()).await?;
-        let mut reconcilers = Reconcilers::new(Arc::clone(&config), board.clone(), events.clone());
-        let listeners = listen(&config, links, &board, &mut reconcilers, &events, &stop_listening);
-        let control = ControlServer {
-            board: board.clone(),
-            history,
-            events: events.clone(),
-            looks: reconcilers.looks(),
-            reloads: None,
-            default_listener: config.notifications.iter().position(|one| one.enabled).unwrap_or_default(),
-        };
+    pub async fn run(mut self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
+        let (reloading, milestones) = (self.reloading(), self.milestones.clone());
+        let (events, reload) = (self.event_sender(), self.reload_handle());
+        let (state_dir, metrics) = (self.config.state.dir.clone(), bind(self.config.metrics.listen).await?);
+        let mut event_loop = self.prepare().await?;
+        event_loop.listen_to_all();
         // Everything that serves others ends with this future.
         let mut services = JoinSet::new();
-        services.spawn(control.run(config.state.dir.clone()));
+        services.spawn(reloading);
+        services.spawn(ControlServer::new(&event_loop, events.clone(), reload).run(state_dir));
         services.spawn(milestones.clone().beat(events.clone()));
-        if let Some(listener) = web {
-            services.spawn(Web { board, events }.run(listener));
+        if let Some(listener) = metrics {
+            services.spawn(Web { board: event_loop.board.clone(), events }.run(listener));
         }
-        // A run that is dropped must not leave listeners that consume notifications for nobody.
-        let _stop_with_me = stop_listening.clone().drop_guard();
         milestones.tell(Milestone::Ready);
-        event_loop.run(shutdown, &milestones).await;
-        drop(reconcilers);
-        finish(listeners).await;
+        event_loop.run(shutdown, &milestones).await.finish().await;
         Ok(())
     }
 
-    /// The parsed connection of every notification service, in order.
-    fn connections(&self) -> Result<Vec<BrokerOptions>, ActivatorError> {
-        let parse = |service: &super::config::NotificationService| {
-            BrokerOptions::from_connection_string(service.connection.expose())
-                .map_err(|source| ActivatorError::Connection { service: service.name.clone(), source })
-        };
-        self.config.notifications.iter().map(parse).collect()
+    /// What reads the configuration again; without a file nothing does.
+    fn reloading(&mut self) -> impl Future<Output = ()> + Send + 'static {
+        let events = self.event_sender();
+        let (_, unused) = ReloadHandle::new();
+        let requests = std::mem::replace(&mut self.reload_requests, unused);
+        let reloader = self.file.take().map(|file| Reloader::new(file, Arc::clone(&self.config), events));
+        async move {
+            if let Some(reloader) = reloader {
+                reloader.run(requests).await;
+            }
+        }
     }
 
     /// The loop with everything an earlier daemon left taken up.
-    async fn prepare(
-        self,
-        links: &[Link],
-        board: Board,
-        history: History,
-        stop_listening: CancellationToken,
-    ) -> Result<EventLoop, ActivatorError> {
+    async fn prepare(self) -> Result<EventLoop, ActivatorError> {
+        let links = connections(&self.config)?;
+        let addresses: Vec<String> = links.iter().map(Link::address).collect();
+        let board = Board::new(&self.config, &addresses, SystemTime::now());
         let program = self.program.map_or_else(platform::own_program, Ok).map_err(ActivatorError::System)?;
         platform::identify(std::process::id()).map_err(ActivatorError::System)?;
         let dir = &self.config.state.dir;
@@ -248,15 +252,15 @@ impl Activator {
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
-            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, links),
+            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, &links),
             children: Children::new(Arc::clone(&runs), self.inbox.sender(), board.clone()),
             pauses: Pauses::open(dir),
-            board,
-            history,
+            history: History::open(dir),
             config: Arc::clone(&self.config),
+            listeners: Listeners::new(Arc::clone(&self.config), self.inbox.sender(), board.clone()),
+            board,
             inbox: self.inbox,
             observer: self.observer,
-            stop_listening,
             due: VecDeque::new(),
             is_stopped: false,
         };
@@ -285,33 +289,15 @@ async fn bind(listen: Option<SocketAddr>) -> Result<Option<TcpListener>, Activat
     bound.map(Some).map_err(|source| ActivatorError::Metrics { listen, source })
 }
 
-/// Starts a listener and a reconciler for each enabled notification service.
-fn listen(
-    config: &Config,
-    links: Vec<Link>,
-    board: &Board,
-    reconcilers: &mut Reconcilers,
-    events: &EventSender,
-    stop: &CancellationToken,
-) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
-    for (index, (service, link)) in config.notifications.iter().zip(links).enumerate() {
-        if service.enabled {
-            reconcilers.start(index, &service.name, link.clone());
-            let listener =
-                Listener::new(index, &service.name, link, board.clone(), events.clone(), stop.clone());
-            tasks.spawn(listener.run());
-        } else {
-            tracing::info!(target: "activator", "notification service {} is not enabled", service.name);
-        }
-    }
-    tasks
+/// The connection of every notification service, in order; none is made yet.
+pub(super) fn connections(config: &Config) -> Result<Vec<Link>, ActivatorError> {
+    config.notifications.iter().map(connection).collect()
 }
 
-/// Lets the listeners commit what they have. One that does not come to an end is dropped: its notification comes again.
-async fn finish(mut listeners: JoinSet<()>) {
-    let all = async { while listeners.join_next().await.is_some() {} };
-    if tokio::time::timeout(LISTENERS_PATIENCE, all).await.is_err() {
-        tracing::warn!(target: "activator", "a listener does not stop and is dropped");
-    }
+/// The connection of one notification service.
+pub(super) fn connection(service: &NotificationService) -> Result<Link, ActivatorError> {
+    let options = BrokerOptions::from_connection_string(service.connection.expose());
+    options
+        .map(Link::new)
+        .map_err(|source| ActivatorError::Connection { service: service.name.clone(), source })
 }

@@ -6,11 +6,13 @@
 
 use crate::activator::children::Children;
 use crate::activator::config::Config;
+use crate::activator::daemon::{connection, connections};
 use crate::activator::history::{History, Run};
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
 use crate::activator::launcher::{Launcher, StartError, Started};
 use crate::activator::ledger::Ledger;
+use crate::activator::listener::{Link, Listeners};
 use crate::activator::log_lines;
 use crate::activator::milestone::{Milestone, Milestones};
 use crate::activator::pauses::Pauses;
@@ -22,7 +24,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 /// Who is shown every record, besides the log.
 pub(super) type Observer = Box<dyn Fn(&Record) + Send + Sync>;
@@ -39,8 +40,7 @@ pub(super) struct EventLoop {
     pub(super) board: Board,
     pub(super) history: History,
     pub(super) pauses: Pauses,
-    /// Tells the listeners that no more notifications are wanted.
-    pub(super) stop_listening: CancellationToken,
+    pub(super) listeners: Listeners,
     /// Reports that are there without waiting; handed in before anything else.
     pub(super) due: VecDeque<Input>,
     pub(super) is_stopped: bool,
@@ -85,8 +85,13 @@ impl EventLoop {
         }
     }
 
-    /// Runs until the stop is through. Each message of `shutdown` is a request to stop; a second one kills.
-    pub(super) async fn run(mut self, mut shutdown: mpsc::Receiver<()>, milestones: &Milestones) {
+    /// Runs until the stop is through, and answers what is left to be ended. Each message of `shutdown` is a request to
+    /// stop; a second one kills.
+    pub(super) async fn run(
+        mut self,
+        mut shutdown: mpsc::Receiver<()>,
+        milestones: &Milestones,
+    ) -> Listeners {
         while !self.is_stopped {
             let input = match self.due.pop_front() {
                 Some(input) => input,
@@ -97,6 +102,31 @@ impl EventLoop {
             }
             self.take_in(input).await;
         }
+        self.listeners
+    }
+
+    /// Listens on every enabled notification service.
+    pub(super) fn listen_to_all(&mut self) {
+        for listener in 0..self.config.notifications.len() {
+            let service = &self.config.notifications[listener];
+            if service.enabled {
+                self.listen(listener);
+            } else {
+                tracing::info!(target: "activator", "notification service {} is not enabled", service.name);
+            }
+        }
+    }
+
+    /// Listens on the notification service at position `listener`.
+    fn listen(&mut self, listener: usize) {
+        let Some(service) = self.config.notifications.get(listener) else { return };
+        match connection(service) {
+            Ok(link) => self.listeners.start(listener, &service.name, link),
+            Err(error) => {
+                let reason = log_lines::chain(&error);
+                tracing::error!(target: "activator", "not listening on {}: {reason}", service.name);
+            }
+        }
     }
 
     async fn next(&mut self, shutdown: &mut mpsc::Receiver<()>) -> Input {
@@ -105,8 +135,7 @@ impl EventLoop {
         tokio::select! {
             biased;
             Some(()) = shutdown.recv() => {
-                // What is not received any more stays on its queue, for another activator or the next start.
-                self.stop_listening.cancel();
+                self.listeners.stop_all();
                 Event::ShutdownRequested.into()
             }
             () = tokio::time::sleep_until(until.into()), if wake_at.is_some() => Event::Tick.into(),
@@ -160,10 +189,25 @@ impl EventLoop {
             }
             Action::Terminate { launch, .. } => self.children.end(launch, Ending::Terminate),
             Action::Kill { launch, .. } => self.children.end(launch, Ending::Kill),
+            Action::UseConfig(config) => self.use_config(config),
+            Action::Listen { listener } => self.listen(listener),
+            Action::StopListening { listener } => self.listeners.stop(listener),
             Action::Log(record) => self.log(&record),
             Action::Stop => self.is_stopped = true,
         }
         true
+    }
+
+    fn use_config(&mut self, config: Arc<Config>) {
+        match connections(&config) {
+            Ok(links) => {
+                self.launcher.rebind(&config, &links);
+                self.board.configure(&config, &links.iter().map(Link::address).collect::<Vec<_>>());
+                self.listeners.configure(Arc::clone(&config));
+            }
+            Err(error) => tracing::error!(target: "activator", "{}", log_lines::chain(&error)),
+        }
+        self.config = config;
     }
 
     async fn keep(&mut self, entry: Entry) -> bool {

@@ -4,7 +4,7 @@
 //! launched for. A secret that the daemon was given in its environment is inherited like everything else there; one that
 //! handlers must not see belongs in a file (`${file:PATH}`). Decides nothing and writes no journal.
 
-use crate::activator::config::{Config, ConnectionString};
+use crate::activator::config::{Config, ConnectionString, NotificationService};
 use crate::activator::journal::Process;
 use crate::activator::launch::{LaunchId, Outcome};
 use crate::activator::listener::Link;
@@ -97,12 +97,12 @@ impl Launcher {
     /// A launcher for the notification services of `config`, whose connections are `links`. `program` offers the
     /// trampoline's subcommand.
     pub(super) fn new(program: PathBuf, runs: Arc<Runs>, config: &Config, links: &[Link]) -> Self {
-        let services = config.notifications.iter().zip(links);
-        let endpoints = services.map(|(service, link)| Endpoint {
-            address: link.address(),
-            connection: service.connection.clone(),
-        });
-        Self { program, runs, endpoints: endpoints.collect() }
+        Self { program, runs, endpoints: endpoints(config, links) }
+    }
+
+    /// From the next launch on, tells handlers of the notification services of `config`.
+    pub(super) fn rebind(&mut self, config: &Config, links: &[Link]) {
+        self.endpoints = endpoints(config, links);
     }
 
     /// Starts the trampoline, which goes on by itself. Blocks for the time of a posix_spawn, about a millisecond.
@@ -157,6 +157,15 @@ impl Launcher {
 /// How a service manager addresses the daemon: a handler that used them would speak in its name.
 const SERVICE_MANAGER: [&str; 6] =
     ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"];
+
+fn endpoints(config: &Config, links: &[Link]) -> Vec<Endpoint> {
+    let services = config.notifications.iter().zip(links);
+    let endpoint = |(service, link): (&NotificationService, &Link)| Endpoint {
+        address: link.address(),
+        connection: service.connection.clone(),
+    };
+    services.map(endpoint).collect()
+}
 
 /// What tells a handler what it was launched for.
 fn variables(order: &LaunchOrder, endpoint: &Endpoint) -> [(&'static str, String); 8] {

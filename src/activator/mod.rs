@@ -21,7 +21,8 @@
 //! What all of them know stands on one board ([`status`]), read by the [`control`] socket and by `web`.
 //!
 //! Handlers survive the daemon and are taken up again. They write to files (`output`), not to pipes that die with it.
-//! All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
+//! A changed configuration (`reload`) is one
+//! more event of the loop. All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
 //! [`client`](crate::client), and knows neither the command line nor the embedded broker.
 
 mod children;
@@ -46,6 +47,7 @@ mod pauses;
 mod platform;
 mod reconcile;
 mod recovery;
+mod reload;
 pub mod slots;
 pub mod status;
 pub mod supervisor;
@@ -58,4 +60,5 @@ pub use daemon::{Activator, ActivatorError};
 pub use history::Run;
 pub use inbox::{EventSender, NotHandled};
 pub use milestone::Milestone;
+pub use reload::{ReloadHandle, Reloaded};
 pub use supervisor::Record;

@@ -6,5 +6,6 @@
 mod daemon;
 mod growth;
 mod handlers;
+mod reload;
 mod restarts;
 mod stopping;

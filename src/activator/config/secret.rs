@@ -17,6 +17,11 @@ pub trait Resolver {
     /// The system's reason when the file cannot be read as text.
     fn file(&self, path: &Path) -> io::Result<String>;
 
+    /// What is doubtful about a secret file that was read; a warning. The default doubts nothing.
+    fn doubt_about_file(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
     /// Judges a connection string once its references are resolved; answers a warning if it is right, but asks for
     /// something that is not built in.
     ///
@@ -55,6 +60,12 @@ impl fmt::Display for ConnectionString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(hidden)")
     }
+}
+
+/// The secret files that `written` refers to.
+pub(crate) fn files(written: &str) -> impl Iterator<Item = &Path> {
+    let references = written.split("${file:").skip(1);
+    references.filter_map(|rest| rest.split_once('}')).map(|(path, _)| Path::new(path))
 }
 
 /// Replaces the references in `written`.

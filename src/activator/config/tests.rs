@@ -1,6 +1,6 @@
 //! The files in `activator-config/`: the references are accepted and mean the same, each broken file gets its report.
 
-use super::{Fault, LoadError, Loaded, LogLevel, Resolver, load, parse};
+use super::{Fault, LoadError, Loaded, LogLevel, Reading, Resolver, load, parse, parse_with};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,47 @@ fn every_broken_file_gets_its_whole_report() {
         }
     }
     assert_eq!(seen, 15);
+}
+
+#[test]
+fn a_lenient_reading_passes_over_what_the_format_does_not_know() {
+    let lenient = Reading::default().lenient(true);
+    let mut passed = Vec::new();
+    for entry in std::fs::read_dir(folder().join("invalid")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        if name.ends_with(".config")
+            && let Ok(loaded) =
+                parse_with(Path::new(name), Path::new("/etc/ea"), &bytes, lenient, &TestResolver)
+        {
+            let strict = std::fs::read_to_string(path.with_extension("expected")).unwrap();
+            assert_eq!(report(&loaded.warnings), strict.replace('\n', "; passed over\n"), "{name}");
+            passed.push(name.to_owned());
+        }
+    }
+    passed.sort_unstable();
+    let expected = [
+        "bad-log-filter",
+        "elements-out-of-order",
+        "missing-elements",
+        "two-notification-services",
+        "unknown-element",
+    ];
+    assert_eq!(passed, expected.map(|name| format!("{name}.config")));
+}
+
+#[test]
+fn a_file_can_ask_for_a_lenient_reading() {
+    let old = std::fs::read_to_string(folder().join("invalid/unknown-element.config")).unwrap();
+    assert!(parse_named("f.config", old.as_bytes()).is_err());
+    let asking = old.replacen("<Activator", "<?ssbroker lenient?>\n<Activator", 1);
+    assert_eq!(parse_named("f.config", asking.as_bytes()).unwrap().warnings.len(), 1);
+    let new = std::fs::read_to_string(folder().join("activator.toml")).unwrap();
+    let strange = format!("{new}\nfuture_key = 1\n");
+    assert!(parse_named("f.toml", strange.as_bytes()).is_err());
+    let warnings = parse_named("f.toml", format!("lenient = true\n{strange}").as_bytes()).unwrap().warnings;
+    assert!(report(&warnings).contains("'future_key' is not a key of [[app]]; passed over"));
 }
 
 #[test]

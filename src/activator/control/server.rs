@@ -2,10 +2,12 @@
 
 use super::protocol::{Answer, Request, Versioned, read_request};
 use super::socket_path;
+use crate::activator::event_loop::EventLoop;
 use crate::activator::history::History;
 use crate::activator::inbox::EventSender;
 use crate::activator::nearest::nearest;
 use crate::activator::reconcile::Looks;
+use crate::activator::reload::{ReloadHandle, Reloaded};
 use crate::activator::status::Board;
 use crate::activator::supervisor::Event;
 use std::fs::{self, Permissions};
@@ -16,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Longest request.
@@ -30,20 +32,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Clients at one time.
 const CLIENTS: usize = 32;
 
-/// A wish that the configuration be read again; answered with what was done, or why not.
-pub(in crate::activator) type ReloadRequest = oneshot::Sender<Result<String, String>>;
-
 /// Answers on the control socket.
 #[derive(Debug, Clone)]
 pub(in crate::activator) struct ControlServer {
-    pub(in crate::activator) board: Board,
-    pub(in crate::activator) history: History,
-    pub(in crate::activator) events: EventSender,
-    pub(in crate::activator) looks: Looks,
-    /// `None` where there is no file to read again.
-    pub(in crate::activator) reloads: Option<mpsc::Sender<ReloadRequest>>,
-    /// Whether a position in the configuration is a notification service that handlers can be told of.
-    pub(in crate::activator) default_listener: usize,
+    board: Board,
+    history: History,
+    events: EventSender,
+    looks: Looks,
+    reload: ReloadHandle,
 }
 
 /// A socket that is removed with its server.
@@ -54,6 +50,16 @@ struct Socket {
 }
 
 impl ControlServer {
+    /// A server that asks this loop.
+    pub(in crate::activator) fn new(
+        event_loop: &EventLoop,
+        events: EventSender,
+        reload: ReloadHandle,
+    ) -> Self {
+        let (board, history) = (event_loop.board.clone(), event_loop.history.clone());
+        Self { board, history, events, looks: event_loop.listeners.looks(), reload }
+    }
+
     /// Answers until dropped. A socket that cannot be made costs the commands, not the daemon.
     pub(in crate::activator) async fn run(self, state_dir: PathBuf) {
         let path = socket_path(&state_dir);
@@ -136,7 +142,7 @@ impl ControlServer {
         self.known(&app)?;
         let before = self.board.handlers(&app);
         let on = self.board.address(&app).ok_or_else(|| format!("{app} is not enabled"))?;
-        let (listener, target) = self.board.place(&app).unwrap_or((self.default_listener, on));
+        let (listener, target) = self.board.place(&app).unwrap_or((self.board.first_listener(), on));
         self.act(Event::Kicked { app: app.clone(), listener, target }).await?;
         let after = self.board.handlers(&app);
         let started = after.launches.saturating_sub(before.launches);
@@ -164,12 +170,11 @@ impl ControlServer {
     }
 
     async fn reload(&self) -> Result<Answer, String> {
-        let Some(reloads) = &self.reloads else {
-            return Err("this activator was not started from a file that could be read again".to_owned());
-        };
-        let (request, outcome) = oneshot::channel();
-        reloads.send(request).await.map_err(|_gone| stopping())?;
-        outcome.await.map_err(|_gone| stopping())?.map(Answer::Done)
+        match self.reload.reload().await {
+            Reloaded::Unchanged => Ok(Answer::Done("the configuration means the same as before".to_owned())),
+            Reloaded::Applied => Ok(Answer::Done("the changed configuration is in effect".to_owned())),
+            Reloaded::Refused(faults) => Err(faults.join("; ")),
+        }
     }
 
     /// Hands an event to the loop and waits until it is acted on.
@@ -187,10 +192,6 @@ impl ControlServer {
         let near = near.map(|name| format!("; the nearest is {name}")).unwrap_or_default();
         Err(format!("there is no application {app}{near}"))
     }
-}
-
-fn stopping() -> String {
-    "the activator stops".to_owned()
 }
 
 impl Socket {

@@ -7,6 +7,9 @@
 mod health;
 mod incoming;
 mod link;
+mod set;
+
+pub(super) use set::Listeners;
 
 use crate::activator::inbox::EventSender;
 use crate::activator::log_lines;

@@ -116,11 +116,11 @@ impl Board {
     pub(in crate::activator) fn count(&self, supervisor: &Supervisor) {
         let mut state = self.lock();
         let mut changed = false;
-        for (index, app) in state.apps.iter_mut().enumerate() {
+        for count in supervisor.counts() {
+            let Some(app) = state.app(count.app) else { continue };
             let before = app.handlers;
-            app.handlers.running = supervisor.running(index);
-            app.handlers.pending = supervisor.is_pending(index);
-            app.handlers.paused = supervisor.is_paused(index);
+            (app.handlers.running, app.handlers.pending) = (count.running, count.is_pending);
+            app.handlers.paused = count.is_paused;
             changed |= app.handlers != before;
         }
         drop(state);
@@ -164,6 +164,13 @@ impl Board {
         let app = &state.app(app).filter(|app| app.app.enabled)?.app;
         let QueueAddress { server, database, schema, queue } = app.on.clone();
         Some(Target { server: server.unwrap_or_default(), database, schema, queue })
+    }
+
+    /// Position of the first notification service that is switched on.
+    pub(in crate::activator) fn first_listener(&self) -> usize {
+        let state = self.lock();
+        let enabled = |listener: &ListenerBoard| listener.state != ListenerState::Disabled;
+        state.listeners.iter().position(enabled).unwrap_or_default()
     }
 
     /// Whether an application's queue was found on the server of that name, which is compared without case.

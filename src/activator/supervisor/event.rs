@@ -3,7 +3,7 @@
 //! Plain values. A log of events explains any run; whoever carries out actions decides nothing.
 
 use super::record::Record;
-use crate::activator::config::Application;
+use crate::activator::config::{Application, Config};
 use crate::activator::launch::{LaunchId, Outcome, Target};
 use crate::activator::notification::Notice;
 use std::sync::Arc;
@@ -90,6 +90,16 @@ pub enum Event {
         /// Name of the application.
         app: String,
     },
+    /// The configuration was changed, and can be used.
+    Reconfigured {
+        /// What it says now.
+        config: Arc<Config>,
+    },
+    /// The configuration was changed, and cannot be used; nothing follows from it but lines in the log.
+    ReloadRefused {
+        /// Everything that is wrong with it.
+        faults: Vec<String>,
+    },
     /// The daemon is to stop; a second request kills what still runs.
     ShutdownRequested,
     /// The time that [`super::Supervisor::wake_at`] named has come.
@@ -123,6 +133,18 @@ pub enum Action {
         launch: LaunchId,
         /// Its process.
         pid: u32,
+    },
+    /// Use this configuration from now on; its notification services stand where they stood.
+    UseConfig(Arc<Config>),
+    /// Listen on a notification service; anew, if it is listened on already.
+    Listen {
+        /// Its position.
+        listener: usize,
+    },
+    /// Listen on it no more.
+    StopListening {
+        /// Its position.
+        listener: usize,
     },
     /// Write to the log.
     Log(Record),

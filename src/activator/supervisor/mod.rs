@@ -7,13 +7,14 @@
 
 mod event;
 mod operator;
+mod reconfiguring;
 mod record;
 mod routing;
 mod state;
 mod stopping;
 
 pub use event::{Action, Event, LaunchOrder};
-pub use operator::OperatorRecord;
+pub use operator::{AppCount, OperatorRecord};
 pub use record::Record;
 
 use crate::activator::config::Config;
@@ -63,7 +64,7 @@ impl Supervisor {
     pub fn new(config: Arc<Config>, ids: impl FnMut() -> LaunchId + Send + 'static) -> Self {
         let apps = config.applications.iter().map(|app| AppState::new(Arc::clone(app))).collect();
         Self {
-            routes: Routes::new(&config.applications),
+            routes: Routes::new(config.applications.iter().cloned().map(Some)),
             config,
             apps,
             launches: BTreeMap::new(),
@@ -92,6 +93,8 @@ impl Supervisor {
             Event::Kicked { app, listener, target } => self.kicked(&app, listener, target, out),
             Event::Paused { app } => self.paused(&app, out),
             Event::Resumed { app } => self.resumed(&app, out),
+            Event::Reconfigured { config } => self.reconfigured(&config, now, out),
+            Event::ReloadRefused { faults } => Self::reload_refused(faults, out),
             Event::ShutdownRequested => self.shutdown_requested(now, out),
             Event::Tick => self.tick(now, out),
         }
@@ -106,7 +109,8 @@ impl Supervisor {
         retries.chain(self.stop_deadlines()).min()
     }
 
-    /// Processes of the application at `index` in the configuration that run or are being started.
+    /// Processes of the application at `index` that run or are being started. Applications count in the order in which
+    /// they came, first those of the first configuration; one that is configured no more keeps its place.
     #[must_use]
     pub fn running(&self, index: usize) -> u32 {
         self.apps.get(index).map_or(0, |state| state.slots.occupied())
@@ -232,7 +236,7 @@ impl Supervisor {
             running: state.slots.occupied(),
             max: state.slots.max(),
         }));
-        if self.stage != Stage::Running {
+        if self.stage != Stage::Running || self.is_retired(id) {
             self.terminate(id, now, out);
         }
     }
@@ -245,8 +249,10 @@ impl Supervisor {
         let launch = self.launches.remove(&id).expect("the launch was found just now");
         let state = &mut self.apps[launch.app];
         state.slots.release(launch.permit);
-        state.slots.remember();
-        let retry_in = (self.stage == Stage::Running).then(|| state.postpone(now));
+        if !state.is_retired {
+            state.slots.remember();
+        }
+        let retry_in = (self.stage == Stage::Running && !state.is_retired).then(|| state.postpone(now));
         let app = state.app.name.clone();
         out.push(Action::Log(Record::LaunchFailed { launch: id, app, reason, retry_in }));
         self.journal_pending(launch.app, out);
@@ -276,7 +282,7 @@ impl Supervisor {
     fn act_on_pending(&mut self, index: usize, out: &mut Vec<Action>) {
         let may_launch = self.may_launch(index);
         let state = &mut self.apps[index];
-        if may_launch && state.app.enabled {
+        if may_launch && state.app.enabled && !state.is_retired {
             let permits = state.slots.take_pending();
             self.launch(index, permits, out);
         }
@@ -333,10 +339,16 @@ impl Supervisor {
                 self.act_on_pending(index, out);
             }
         }
+        // Processes of applications that are configured no more.
+        self.stop_tick(now, out);
     }
 
     fn named(&self, app: &str) -> Option<usize> {
-        self.apps.iter().position(|state| state.app.name == app)
+        self.apps.iter().position(|state| state.app.name == app && !state.is_retired)
+    }
+
+    fn is_retired(&self, launch: LaunchId) -> bool {
+        self.launches.get(&launch).is_some_and(|launch| self.apps[launch.app].is_retired)
     }
 }
 

@@ -33,6 +33,20 @@ pub enum OperatorRecord {
     },
 }
 
+/// The processes of one application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AppCount<'a> {
+    /// Its name.
+    pub app: &'a str,
+    /// Processes that run or are being started.
+    pub running: u32,
+    /// Whether a notification waits to be acted on.
+    pub is_pending: bool,
+    /// Whether a person has paused it.
+    pub is_paused: bool,
+}
+
 impl fmt::Display for OperatorRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -49,10 +63,14 @@ impl fmt::Display for OperatorRecord {
 }
 
 impl Supervisor {
-    /// Whether the application at `index` in the configuration is paused.
-    #[must_use]
-    pub fn is_paused(&self, index: usize) -> bool {
-        self.apps.get(index).is_some_and(|state| state.paused)
+    /// How many processes each application has, in no particular order.
+    pub fn counts(&self) -> impl Iterator<Item = AppCount<'_>> {
+        self.apps.iter().map(|state| AppCount {
+            app: &state.app.name,
+            running: state.slots.occupied(),
+            is_pending: state.slots.is_pending(),
+            is_paused: state.paused,
+        })
     }
 
     /// As a notification, whatever waits in the queue. Where the application has had one, its queue is meant.

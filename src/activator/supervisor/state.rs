@@ -25,6 +25,8 @@ pub(super) struct AppState {
     pub(super) retry_at: Option<Instant>,
     /// Whether a person has asked to launch nothing for now.
     pub(super) paused: bool,
+    /// It is configured no more; what runs of it is ending.
+    pub(super) is_retired: bool,
     /// Server names that were warned of already.
     pub(super) strange_servers: HashSet<String>,
 }
@@ -55,8 +57,18 @@ impl AppState {
             failures: 0,
             retry_at: None,
             paused: false,
+            is_retired: false,
             strange_servers: HashSet::new(),
         }
+    }
+
+    /// Goes on as `app`, which begins with a clean record.
+    pub(super) fn reconfigure(&mut self, app: Arc<Application>) {
+        self.slots.resize(app.min, app.max);
+        self.app = app;
+        self.failures = 0;
+        self.retry_at = None;
+        self.strange_servers.clear();
     }
 
     /// Sets the time of the next attempt. Several launches that fail together count once.

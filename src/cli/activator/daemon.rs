@@ -5,6 +5,7 @@ use super::super::environment::Environment;
 use super::super::exit::{CliError, ExitStatus};
 use super::super::terminal;
 use super::{configuration, status_table};
+use crate::activator::config::Reading;
 use crate::activator::control::{Answer, Request, ask};
 use std::path::PathBuf;
 
@@ -115,7 +116,8 @@ fn answer(
 
 fn state_dir(daemon: &Daemon, environment: &Environment) -> Result<Option<PathBuf>, CliError> {
     let Some(file) = &daemon.config else { return Ok(Some(daemon.state.clone())) };
-    let loaded = configuration::load(file, environment)?;
+    // What the daemon may have been told to ignore does not matter here.
+    let loaded = configuration::load(file, Reading::default().lenient(true), environment)?;
     Ok(loaded.map(|loaded| loaded.config.state.dir))
 }
 

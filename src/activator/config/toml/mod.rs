@@ -33,6 +33,9 @@ fn one_line(message: &str) -> String {
 }
 
 fn config(root: &mut Table<'_>, report: &mut Report) -> RawConfig {
+    if root.boolean(report, "lenient").is_some_and(|lenient| lenient.value) {
+        report.be_lenient();
+    }
     let log = root.table(report, "log").map(|mut table| log(&mut table, report)).unwrap_or_default();
     let state_dir = root.table(report, "state").and_then(|mut table| {
         let dir = table.string(report, "dir");
@@ -81,6 +84,7 @@ fn log(table: &mut Table<'_>, report: &mut Report) -> RawLog {
 fn notification(table: &mut Table<'_>, report: &mut Report) -> RawNotification {
     let notification = RawNotification {
         name: table.required(report, "name", Table::string),
+        description: None,
         id: None,
         connection: table.required(report, "connection", Table::string),
         enabled: table.boolean(report, "enabled"),

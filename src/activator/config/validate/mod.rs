@@ -9,7 +9,7 @@ use super::fault::Report;
 use super::model::{Config, LogSettings, MetricsSettings, NotificationService, StateSettings};
 use super::place;
 use super::raw::{Format, Located, RawConfig, RawLog, RawNotification};
-use super::secret::{ConnectionString, Resolver, resolve};
+use super::secret::{ConnectionString, Resolver, files, resolve};
 use super::unique;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,6 +87,9 @@ impl Judge<'_> {
             });
         match judged {
             Ok((connection, warning)) => {
+                for doubt in files(&written.value).filter_map(|file| self.resolver.doubt_about_file(file)) {
+                    self.report.warn(written.line, doubt);
+                }
                 if let Some(warning) = warning {
                     self.report.warn(written.line, warning);
                 }
