@@ -6,6 +6,8 @@
 mod daemon;
 mod growth;
 mod handlers;
+mod reconcile;
 mod reload;
 mod restarts;
+mod site;
 mod stopping;

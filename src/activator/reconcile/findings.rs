@@ -307,13 +307,12 @@ fn receive_nothing(on: &QueueAddress) -> String {
 
 /// Pain 23 and C069.
 fn of_contracts(service: &str, state: &ServiceState) -> Option<Found> {
-    if state.contracts.iter().any(|contract| contract == CONTRACT) {
+    let contracts = state.contracts.as_ref().known()?;
+    if contracts.iter().any(|contract| contract == CONTRACT) {
         return None;
     }
-    let near = state
-        .contracts
-        .iter()
-        .find(|contract| contract.eq_ignore_ascii_case(&CONTRACT.replacen("http:", "https:", 1)));
+    let secure = CONTRACT.replacen("http:", "https:", 1);
+    let near = contracts.iter().find(|contract| contract.eq_ignore_ascii_case(&secure));
     let why = near.map_or_else(
         || "it accepts no event notifications".to_owned(),
         |near| format!("it lists {near}, which is another contract: the name begins with http://"),

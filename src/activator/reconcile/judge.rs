@@ -50,8 +50,8 @@ pub(super) struct Judge {
     /// Launches that were judged already.
     launches: u64,
     futile: u32,
-    /// Whether a process of ours ended while messages wait, and none was started since.
-    ours_ended: bool,
+    /// When the last process of ours was seen to have ended: for a while the one who reads was that one.
+    ended_at: Option<Instant>,
     /// Whether messages were found for which no notification came, and nothing better is known since.
     lost: bool,
 }
@@ -69,22 +69,27 @@ impl Judge {
 
     /// Judges a look that was taken at `now`, while `handlers` were as they are.
     pub(super) fn judge(&mut self, look: &Look, handlers: Handlers, now: Instant) -> Verdict {
-        if !Self::is_idle(handlers) || !look.waits() {
-            self.rest(look, handlers);
+        if !Self::is_idle(handlers) {
+            self.waiting_since = None;
             return Verdict::Fine;
         }
         if handlers.launches > self.launches {
-            self.launches = handlers.launches;
-            self.ended_in_vain(look, now);
+            (self.launches, self.ended_at, self.waiting_since) = (handlers.launches, Some(now), None);
+            self.ended(look, now);
+        }
+        if !look.waits() {
+            self.rest();
+            return Verdict::Fine;
         }
         let since = *self.waiting_since.get_or_insert(now);
-        let patience = if look.is_read() && !self.ours_ended { READING } else { PATIENCE };
+        let is_theirs = look.is_read() && self.ended_at.is_none_or(|ended| now > ended + READING);
+        let patience = if is_theirs { READING } else { PATIENCE };
         let due = (since + patience).max(self.not_before.unwrap_or(now));
         if due > now {
             return Verdict::LookAgain(due);
         }
         self.lost |= self.futile == 0 && !look.is_read();
-        (self.waiting_since, self.ours_ended) = (None, false);
+        self.waiting_since = None;
         Verdict::Launch
     }
 
@@ -98,17 +103,13 @@ impl Judge {
         self.lost
     }
 
-    /// Nothing waits, or somebody is at it.
-    fn rest(&mut self, look: &Look, handlers: Handlers) {
-        self.waiting_since = None;
-        if !look.waits() {
-            *self = Self::new(handlers.launches);
-        }
+    /// Nothing waits, so nothing is held against anybody.
+    fn rest(&mut self) {
+        *self = Self { launches: self.launches, ended_at: self.ended_at, ..Self::default() };
     }
 
-    /// A process was launched, none runs any more, and messages wait.
-    fn ended_in_vain(&mut self, look: &Look, now: Instant) {
-        (self.waiting_since, self.ours_ended) = (None, true);
+    /// The last of our processes has ended; if messages wait, it may have ended in vain.
+    fn ended(&mut self, look: &Look, now: Instant) {
         let longest = match look.monitor {
             // Only RECEIVE leads from there to any other state.
             Some(Some(MonitorState::Notified)) => LONGEST_PAUSE,

@@ -259,3 +259,6 @@ impl Reconciler {
 fn nothing() -> QueueStatus {
     QueueStatus::default()
 }
+
+#[cfg(test)]
+mod schedule_tests;

@@ -355,4 +355,9 @@ impl Supervisor {
 #[cfg(test)]
 mod schedule_tests;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
+/// What tests of other parts build a supervisor with.
+#[cfg(test)]
+pub(super) mod testing {
+    pub(in crate::activator) use super::tests::{config, counting_ids, notice};
+}

@@ -22,7 +22,7 @@ impl Resolver for Nothing {
 }
 
 /// A configuration with the given applications; each text adds keys to one that reads queue `q0`, `q1` and so on.
-pub(super) fn config(apps: &[&str]) -> Arc<Config> {
+pub(in crate::activator) fn config(apps: &[&str]) -> Arc<Config> {
     let mut text = "[[notification]]\nname = \"//n\"\nconnection = \"server=x\"\n".to_owned();
     for (index, keys) in apps.iter().enumerate() {
         text.push_str(&format!("[[app]]\nname = \"app{index}\"\ncommand = \"/bin/app\"\n{keys}\n"));
@@ -34,7 +34,7 @@ pub(super) fn config(apps: &[&str]) -> Arc<Config> {
 }
 
 /// Launch ids 1, 2, 3 and so on, different for each life of a daemon.
-pub(super) fn counting_ids(life: u128) -> impl FnMut() -> LaunchId + Send {
+pub(in crate::activator) fn counting_ids(life: u128) -> impl FnMut() -> LaunchId + Send {
     let mut next = life << 64;
     move || {
         next += 1;
@@ -42,7 +42,7 @@ pub(super) fn counting_ids(life: u128) -> impl FnMut() -> LaunchId + Send {
     }
 }
 
-pub(super) fn notice(server: &str, queue: &str) -> Notice {
+pub(in crate::activator) fn notice(server: &str, queue: &str) -> Notice {
     Notice {
         event: QueueEvent::QueueActivation,
         server: server.to_owned(),

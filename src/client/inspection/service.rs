@@ -4,7 +4,7 @@ use super::super::broker::Broker;
 use super::super::error::Result;
 use super::super::names::{QueueName, ServiceName};
 use super::super::statements::inspection as texts;
-use super::{has, no_answer};
+use super::{Finding, Right, has, no_answer};
 
 /// What the login can see of a service in the database of its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct ServiceState {
     /// Its queue.
     pub queue: QueueName,
     /// The contracts it accepts dialogs on.
-    pub contracts: Vec<String>,
+    pub contracts: Finding<Vec<String>>,
     /// Whether the login has VIEW DEFINITION on it.
     pub sees_definition: bool,
     /// Whether the login has REFERENCES on the schema of its queue.
@@ -40,6 +40,10 @@ impl Broker {
         let rights = rights.first_row().ok_or_else(no_answer)?;
         let (sees_definition, refers_to_schema) =
             (has(rights, "sees_service")?, has(rights, "refers_to_schema")?);
+        // A contract that is not listed is absent only for somebody who sees every definition.
+        let is_whole = !contracts.is_empty() || has(rights, "sees_definitions")?;
+        let contracts =
+            if is_whole { Finding::Known(contracts) } else { Finding::Hidden(Right::ViewDefinition) };
         Ok(Some(ServiceState { queue, contracts, sees_definition, refers_to_schema }))
     }
 }

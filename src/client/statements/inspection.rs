@@ -151,7 +151,8 @@ pub(crate) fn service_rights<'a>(service: &ServiceName, schema: Option<&str>) ->
     let schema = schema.map(super::super::names::quote);
     Statement::new(
         "SELECT HAS_PERMS_BY_NAME(@service, N'SERVICE', N'VIEW DEFINITION') AS sees_service, HAS_PERMS_BY_NAME(@schema, \
-         N'SCHEMA', N'REFERENCES') AS refers_to_schema;",
+         N'SCHEMA', N'REFERENCES') AS refers_to_schema, HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), N'DATABASE', N'VIEW \
+         DEFINITION') AS sees_definitions;",
     )
     .bind("@service", "nvarchar(520)", Argument::Value(service.quoted().into()))
     .bind("@schema", "nvarchar(260)", Argument::Value(schema.into()))
