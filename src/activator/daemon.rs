@@ -222,6 +222,7 @@ impl Activator {
         }
         milestones.tell(Milestone::Ready);
         event_loop.run(shutdown, &milestones).await.finish().await;
+        services.shutdown().await;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::activator::daemon::{connection, connections};
 use crate::activator::history::{History, Run};
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
+use crate::activator::launch::LaunchId;
 use crate::activator::launcher::{Launcher, StartError, Started};
 use crate::activator::ledger::Ledger;
 use crate::activator::listener::{Link, Listeners};
@@ -18,11 +19,11 @@ use crate::activator::milestone::{Milestone, Milestones};
 use crate::activator::pauses::Pauses;
 use crate::activator::platform::Ending;
 use crate::activator::recovery::{self, Recovered, Survivor, System};
-use crate::activator::status::Board;
+use crate::activator::status::{Board, rfc3339};
 use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
 
 /// Who is shown every record, besides the log.
@@ -60,9 +61,12 @@ impl EventLoop {
         for app in paused {
             self.take_in(Event::Paused { app }.into()).await;
         }
+        let running: HashMap<LaunchId, (String, u32)> =
+            replay.running.iter().map(|one| (one.launch, (one.app.clone(), one.process.pid))).collect();
         let Recovered { entries, adopted, remembered } = recovery::settle(replay, &System);
         for entry in entries {
             log_lines::write_recovered(&entry);
+            self.note_recovered(&entry, &running);
             self.ledger.note(entry).await;
         }
         for survivor in adopted {
@@ -258,6 +262,21 @@ impl EventLoop {
         self.board.record(record);
         self.note_run(record);
         (self.observer)(record);
+    }
+
+    /// What ended while no daemon ran stands in the history too.
+    fn note_recovered(&self, entry: &Entry, running: &HashMap<LaunchId, (String, u32)>) {
+        let Entry::Ended { launch, outcome } = entry else { return };
+        let Some((app, pid)) = running.get(launch) else { return };
+        self.history.note(Run {
+            app: app.clone(),
+            launch_id: *launch,
+            pid: Some(*pid),
+            ended: rfc3339(SystemTime::now()),
+            seconds: None,
+            outcome: *outcome,
+            stderr_tail: String::new(),
+        });
     }
 
     fn note_run(&self, record: &Record) {

@@ -17,6 +17,7 @@ mod set;
 mod watched;
 
 pub(super) use set::{Looks, Reconcilers};
+pub(super) use watched::missing_queue;
 
 use crate::activator::config::Config;
 use crate::activator::inbox::EventSender;

@@ -6,6 +6,7 @@ use super::{Parts, nothing};
 use crate::activator::config::Application;
 use crate::activator::launch::Target;
 use crate::activator::nearest::nearest;
+use crate::activator::status::warnings::Found;
 use crate::activator::status::{Board, QueueStatus};
 use crate::client::{
     self, Broker, DatabaseState, EventNotification, Finding, QueueDetails, QueueLocation, QueueName,
@@ -77,7 +78,7 @@ impl Watched {
         };
         if state.details == Finding::Known(None) {
             self.forget(parts);
-            let found = self.missing(broker).await?;
+            let found = missing_queue(broker, &self.app).await?;
             parts.board.look(parts.index, &self.app.name, None, nothing(), vec![found]);
             return Ok(());
         }
@@ -118,17 +119,15 @@ impl Watched {
         let id = details.map(|details| details.id).filter(|_| state.monitor.missing().is_none());
         self.monitor = id.map(|id| (state.database.database.clone(), id));
     }
+}
 
-    async fn missing(&self, broker: &Broker) -> client::Result<crate::activator::status::warnings::Found> {
-        let queues = broker.queues(Some(&self.app.on.database)).await?;
-        let names: Vec<String> = queues
-            .iter()
-            .map(|queue| format!("{}.{}", queue.schema().unwrap_or_default(), queue.name()))
-            .collect();
-        let wanted = format!("{}.{}", self.app.on.schema, self.app.on.queue);
-        let near = nearest(&wanted, names.iter().map(String::as_str));
-        Ok(findings::missing_queue(&self.app.on, near))
-    }
+/// Tells of a queue that does not exist, with the name that may have been meant.
+pub(in crate::activator) async fn missing_queue(broker: &Broker, app: &Application) -> client::Result<Found> {
+    let queues = broker.queues(Some(&app.on.database)).await?;
+    let name = |queue: &QueueName| format!("{}.{}", queue.schema().unwrap_or_default(), queue.name());
+    let names: Vec<String> = queues.iter().map(name).collect();
+    let wanted = format!("{}.{}", app.on.schema, app.on.queue);
+    Ok(findings::missing_queue(&app.on, nearest(&wanted, names.iter().map(String::as_str))))
 }
 
 /// What is shown.

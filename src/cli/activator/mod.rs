@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub(super) enum Command {
     /// Run the activator until SIGTERM or SIGINT; a second signal kills what still runs
     Run(run::Arguments),
-    /// Check a configuration: 0 valid, 1 invalid with every fault, 2 cannot be read
+    /// Check a configuration, and with --live its servers: 0 well, 1 faults, 2 unreadable, 3 unreachable, 4 refused
     Check(check::Arguments),
     /// Show what a running activator knows: queues, processes, listeners, warnings with their cures
     Status(daemon::StatusArguments),

@@ -223,6 +223,8 @@ pub struct QueueState {
     pub database: DatabaseState,
     /// Its definition. `Known(None)`: there is no such queue.
     pub details: Finding<Option<QueueDetails>>,
+    /// Whether the login has RECEIVE on it.
+    pub can_receive: bool,
     /// Whether a message can be received that nobody has locked.
     pub ready: Finding<bool>,
     /// Messages in it, retained and locked ones included, as the server counts them by itself: approximate.
@@ -237,6 +239,7 @@ pub struct QueueState {
 
 /// The rights, as the server answers for them.
 struct Rights {
+    can_receive: bool,
     sees_queue: bool,
     sees_definitions: bool,
     sees_database_state: bool,
@@ -314,6 +317,7 @@ impl QueueState {
         Self {
             database,
             details: Finding::Hidden(Right::Connect),
+            can_receive: false,
             ready: Finding::Hidden(Right::Connect),
             depth: Finding::Hidden(Right::Connect),
             oldest: Finding::Hidden(Right::Connect),
@@ -330,7 +334,7 @@ async fn inspect(
 ) -> Result<QueueState> {
     let rights = rights(session, location, &database.database).await?;
     let details = details(session, location, &rights).await?;
-    let mut state = QueueState { details, ..QueueState::hidden(database) };
+    let mut state = QueueState { details, can_receive: rights.can_receive, ..QueueState::hidden(database) };
     (state.ready, state.oldest) = waiting(session, location).await?;
     let Finding::Known(Some(details)) = &state.details else {
         let missing = if rights.sees_server_state { Right::ViewDefinition } else { Right::ViewServerState };
@@ -349,6 +353,7 @@ async fn rights(session: &mut PooledSession, location: &QueueLocation, database:
     let results = session.execute(&texts::queue_rights(location, database)).await?;
     let row = results.first_row().ok_or_else(no_answer)?;
     Ok(Rights {
+        can_receive: has(row, "can_receive")?,
         sees_queue: has(row, "sees_queue")?,
         sees_definitions: has(row, "sees_definitions")?,
         sees_database_state: has(row, "sees_database_state")? || has(row, "sees_database_performance")?,
