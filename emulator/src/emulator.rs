@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::engine::{BrokerCounters, CoreOptions, IdSource, Secret};
+use crate::faults::{Faults, Gate};
 use crate::instance::Instance;
 use crate::server::{self, Encryption, ServerCounters, ServerOptions};
 use crate::session::Logins;
@@ -37,6 +38,7 @@ pub struct Emulator {
     password: String,
     certificate_pem: String,
     connections: TaskTracker,
+    gate: Arc<Gate>,
     stop: CancellationToken,
 }
 
@@ -109,8 +111,14 @@ impl Emulator {
         self.instance.call(|core| core.broker_counters())
     }
 
+    /// What can be made to go wrong.
+    pub fn faults(&self) -> Faults {
+        Faults::new(Arc::clone(&self.instance), Arc::clone(&self.gate))
+    }
+
     /// Closes the listener and all connections, rolling back what is open, and waits until that is done.
     pub async fn shutdown(self) {
+        self.instance.end_activation();
         self.stop.cancel();
         self.connections.close();
         self.connections.wait().await;
@@ -121,12 +129,15 @@ impl Emulator {
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
         let (logins, options) = (Arc::clone(&self.logins), Arc::clone(&self.options));
-        self.connections.spawn(server::serve(stream, logins, options, self.stop.child_token()));
+        if let Some(token) = self.gate.enter(self.instance.clock().now()) {
+            self.connections.spawn(server::serve(stream, logins, options, token));
+        }
     }
 }
 
 impl Drop for Emulator {
     fn drop(&mut self) {
+        self.instance.end_activation();
         self.stop.cancel();
         self.connections.close();
     }
@@ -186,6 +197,7 @@ impl EmulatorBuilder {
             ..ServerOptions::default()
         };
         let instance = Instance::new(core, self.clock, self.ids);
+        let stop = CancellationToken::new();
         let emulator = Emulator {
             logins: Arc::new(Logins::new(Arc::clone(&instance))),
             instance,
@@ -194,7 +206,8 @@ impl EmulatorBuilder {
             password,
             certificate_pem,
             connections: TaskTracker::new(),
-            stop: CancellationToken::new(),
+            gate: Arc::new(Gate::new(stop.clone())),
+            stop,
         };
         emulator.accept(listener);
         Ok(emulator)
@@ -206,6 +219,7 @@ impl Emulator {
     fn accept(&self, listener: TcpListener) {
         let (logins, options) = (Arc::clone(&self.logins), Arc::clone(&self.options));
         let (connections, stop) = (self.connections.clone(), self.stop.clone());
+        let (gate, clock) = (Arc::clone(&self.gate), self.instance.clock().clone());
         self.connections.spawn(async move {
             loop {
                 let accepted = tokio::select! {
@@ -215,7 +229,9 @@ impl Emulator {
                 match accepted.and_then(|(stream, _)| stream.set_nodelay(true).map(|()| stream)) {
                     Ok(stream) => {
                         let (logins, options) = (Arc::clone(&logins), Arc::clone(&options));
-                        connections.spawn(server::serve(stream, logins, options, stop.child_token()));
+                        if let Some(token) = gate.enter(clock.now()) {
+                            connections.spawn(server::serve(stream, logins, options, token));
+                        }
                     }
                     // The client gave up before it was accepted, or descriptors ran out: the next one may fare better.
                     Err(error) => warn!(%error, "a connection could not be accepted"),

@@ -1,4 +1,5 @@
-//! One running server: the engine behind its mutex, the clock, wake-ups of waiting sessions, and the timer task.
+//! One running server: the engine behind its mutex, the clock, wake-ups of waiting sessions, the timer task, and the start
+//! of activated procedures.
 //!
 //! The mutex is held for one synchronous engine call at a time and never across a wait. This file must not know T-SQL or
 //! the wire.
@@ -7,12 +8,15 @@ use std::collections::HashMap;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::activation;
 use crate::clock::Clock;
-use crate::engine::{Core, CoreOptions, IdSource, SessionId};
+use crate::engine::{ActivationRequest, Core, CoreOptions, IdSource, SessionId};
 use crate::error::SqlError;
+use crate::faults::FaultPlan;
 use crate::interpreter::{Procedure, Program, TextCache};
 use crate::value::Timestamp;
 
@@ -23,6 +27,11 @@ pub struct Instance {
     waiters: Mutex<HashMap<SessionId, Arc<Notify>>>,
     programs: Mutex<TextCache<Program>>,
     procedures: Mutex<TextCache<Procedure>>,
+    faults: FaultPlan,
+    /// This instance, for the tasks it starts.
+    me: Weak<Instance>,
+    runtime: Handle,
+    activation: CancellationToken,
     timer: Arc<Timer>,
     _timer_task: DropGuard,
 }
@@ -41,12 +50,16 @@ impl Instance {
         let core = Core::new(options, ids, clock.now());
         let stop = CancellationToken::new();
         let timer = Arc::new(Timer::default());
-        let instance = Arc::new(Instance {
+        let instance = Arc::new_cyclic(|me| Instance {
             core: Mutex::new(core),
             clock: clock.clone(),
             waiters: Mutex::default(),
             programs: Mutex::default(),
             procedures: Mutex::default(),
+            faults: FaultPlan::default(),
+            me: Weak::clone(me),
+            runtime: Handle::current(),
+            activation: CancellationToken::new(),
             timer: Arc::clone(&timer),
             _timer_task: stop.clone().drop_guard(),
         });
@@ -57,6 +70,16 @@ impl Instance {
     /// The clock all sessions share.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Ends the activated procedures, and starts no more: they keep the instance alive while they run.
+    pub fn end_activation(&self) {
+        self.activation.cancel();
+    }
+
+    /// What goes wrong on purpose.
+    pub(crate) fn faults(&self) -> &FaultPlan {
+        &self.faults
     }
 
     /// Runs one engine call, then wakes the sessions whose wait it may have ended.
@@ -108,12 +131,13 @@ impl Instance {
 
     /// Runs an engine call and wakes sessions; also the engine's next deadline.
     fn call_and_wake<T>(&self, operation: impl FnOnce(&mut Core) -> T) -> (T, Option<Timestamp>) {
-        let (outcome, wakes, deadline) = {
+        let (outcome, wakes, activations, deadline) = {
             let mut core = lock(&self.core);
             let outcome = operation(&mut core);
-            (outcome, core.take_wakes(), core.next_deadline())
+            (outcome, core.take_wakes(), core.take_activations(), core.next_deadline())
         };
         self.wake(&wakes);
+        self.activate(activations);
         (outcome, deadline)
     }
 
@@ -124,6 +148,15 @@ impl Instance {
         let waiters = lock(&self.waiters);
         for notify in sessions.iter().filter_map(|session| waiters.get(session)) {
             notify.notify_one();
+        }
+    }
+
+    /// Starts the procedures that queues call for.
+    fn activate(&self, requests: Vec<ActivationRequest>) {
+        for request in requests {
+            if let Some(instance) = self.me.upgrade().filter(|_| !self.activation.is_cancelled()) {
+                self.runtime.spawn(activation::run(instance, request, self.activation.clone()));
+            }
         }
     }
 

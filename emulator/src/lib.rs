@@ -28,6 +28,7 @@
 pub mod clock;
 pub mod engine;
 pub mod error;
+pub mod faults;
 pub mod instance;
 pub mod output;
 pub mod request;
@@ -36,6 +37,7 @@ pub mod session;
 pub mod tls;
 pub mod value;
 
+mod activation;
 mod catalog;
 mod emulator;
 
@@ -47,3 +49,4 @@ mod tsql;
 pub use clock::{Clock, ManualClock};
 pub use emulator::{Emulator, EmulatorBuilder, StartError};
 pub use engine::{BrokerCounters, CoreOptions, IdSource, LoginId};
+pub use faults::{Fault, Faults, PlannedFault, Trigger};

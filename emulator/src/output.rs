@@ -102,6 +102,14 @@ pub trait ResultSink: Send {
 
     /// Lets everything kept leave, waiting for a slow reader. An error means that the reader is gone.
     fn flush(&mut self) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send + '_>>;
+
+    /// Cuts the way to the reader: nothing that is kept or comes later leaves.
+    fn cut(&mut self) {}
+
+    /// Lets everything leave at once, however little it is (`RAISERROR .. WITH NOWAIT`).
+    fn flush_all(&mut self) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send + '_>> {
+        self.flush()
+    }
 }
 
 /// A sink that keeps all events, for tests and for callers inside the process.

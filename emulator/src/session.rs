@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::{LoginId, LoginInfo};
+use crate::engine::{LoginId, LoginInfo, SessionId};
 use crate::error::SqlError;
 use crate::instance::Instance;
 use crate::interpreter::{Execution, SessionState, database_context, database_name};
@@ -66,6 +66,11 @@ impl Session {
         Session::open(instance, &info)
     }
 
+    /// Its key in the engine.
+    pub(crate) fn id(&self) -> SessionId {
+        self.state.id
+    }
+
     /// Name of the current database.
     pub fn database(&self) -> String {
         let id = self.state.id;
@@ -97,7 +102,7 @@ impl RequestHandler for Session {
         sink: &mut dyn ResultSink,
         cancel: &CancellationToken,
     ) {
-        Execution::new(&mut self.state, sink, cancel).transaction(request);
+        Execution::new(&mut self.state, sink, cancel).transaction(request).await;
     }
 
     async fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {

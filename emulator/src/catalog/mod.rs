@@ -5,11 +5,15 @@
 //! scripts say `SELECT *`. This module must not know T-SQL.
 
 mod broker;
+mod compatibility;
 mod conversations;
 mod databases;
+mod indexes;
 mod monitoring;
 mod objects;
+mod remote;
 mod security;
+mod types;
 
 use crate::engine::{DatabaseId, Op, Securable, Tx, can_see};
 use crate::value::{Collation, Column, SqlType, Timestamp, Value};
@@ -36,9 +40,13 @@ impl View {
     }
 }
 
-/// The view of that name, compared without case; without a schema only names of the compatibility views of `sys` match.
+/// The view of that name, compared without case; without a schema or with `dbo` only the compatibility views match.
 pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static View> {
-    let schema = schema?;
+    let schema = match schema {
+        Some(schema) if !schema.eq_ignore_ascii_case("dbo") => schema,
+        _ if compatibility::VIEWS.iter().any(|view| view.name.eq_ignore_ascii_case(name)) => "sys",
+        _ => return None,
+    };
     families()
         .flatten()
         .find(|view| view.schema.eq_ignore_ascii_case(schema) && view.name.eq_ignore_ascii_case(name))
@@ -47,11 +55,15 @@ pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static View> {
 fn families() -> impl Iterator<Item = &'static [View]> {
     [
         broker::VIEWS,
+        compatibility::VIEWS,
         conversations::VIEWS,
         databases::VIEWS,
+        indexes::VIEWS,
         monitoring::VIEWS,
         objects::VIEWS,
+        remote::VIEWS,
         security::VIEWS,
+        types::VIEWS,
     ]
     .into_iter()
 }
@@ -125,6 +137,7 @@ mod tests {
         assert!(find(Some("SYS"), "Service_Queues").is_some());
         assert!(find(None, "service_queues").is_none());
         assert!(find(Some("dbo"), "service_queues").is_none());
+        assert!(find(None, "sysdatabases").is_some() && find(Some("dbo"), "SysLogins").is_some());
     }
 
     #[test]

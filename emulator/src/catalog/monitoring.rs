@@ -53,10 +53,21 @@ const ACTIVATED_TASKS: &[ViewColumn] = &[
     optional("execute_as", SqlType::Int),
 ];
 
-/// No row: queues cannot name an activation procedure before there are procedures (9614).
+/// The activated procedures that run, of all databases.
 fn activated_tasks(tx: &Tx<'_>, _database: DatabaseId) -> Op<Vec<Vec<Value>>> {
     require_server_state(tx)?;
-    Ok(Vec::new())
+    let tasks = tx.activated_tasks().into_iter();
+    Ok(tasks
+        .map(|it| {
+            vec![
+                i32::from(it.spid).into(),
+                Value::SmallInt(i16::try_from(it.queue.database.0).unwrap_or(i16::MAX)),
+                it.queue.object.0.into(),
+                name(&it.procedure),
+                it.execute_as.into(),
+            ]
+        })
+        .collect())
 }
 
 const SESSIONS: &[ViewColumn] = &[

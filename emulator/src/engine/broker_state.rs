@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use super::activation::Monitor;
+use super::activation::{Monitor, Tasks};
 use super::core::Core;
+use super::fault_injection::HeldEvents;
 use super::ids::{QueueKey, ServiceId, SessionId};
 use crate::error::SqlError;
 
@@ -74,8 +75,10 @@ pub(crate) struct BrokerState {
     pub(crate) overdue: BTreeSet<Uuid>,
     /// Counts.
     pub(crate) counters: BrokerCounters,
-    /// Queues whose internal activation calls for one more procedure.
-    pub(crate) activations: Vec<QueueKey>,
+    /// Activated procedures.
+    pub(crate) tasks: Tasks,
+    /// Events that a fault plan holds back.
+    pub(crate) held_events: HeldEvents,
     /// Version of the catalogs that monitors and waiting messages were last compared with.
     pub(crate) seen_catalog: u64,
     /// A transaction that changed the catalogs has just committed: what it changed counts from now on.

@@ -258,7 +258,7 @@ impl Core {
     pub fn locks(&self) -> Vec<LockInfo> {
         let all = self.locks.list().into_iter();
         all.filter_map(|(owner, resource, mode, granted)| {
-            let session = self.transactions.get(&owner)?.session;
+            let session = self.session_of(owner)?;
             Some(LockInfo { session, resource, mode, granted })
         })
         .collect()
@@ -292,6 +292,7 @@ impl Core {
         let Some(verdict) = session.verdict else { return Ok(()) };
         if verdict == Verdict::DeadlockVictim {
             session.verdict = None;
+            session.lost_trancount = session.trancount;
         }
         let spid = session.info.spid;
         self.abandon_transaction(call);
@@ -319,9 +320,21 @@ impl Core {
         Transaction::new(TxnId(self.last_transaction), call.session, explicit)
     }
 
+    /// A number under which a session owns locks itself.
+    pub(super) fn new_lock_owner(&mut self) -> TxnId {
+        self.last_transaction += 1;
+        TxnId(self.last_transaction)
+    }
+
     pub(super) fn new_session_id(&mut self) -> SessionId {
         self.last_session += 1;
         SessionId(self.last_session)
+    }
+
+    /// Whose session owns locks under that number.
+    fn session_of(&self, owner: TxnId) -> Option<SessionId> {
+        let own = self.sessions.iter().find(|(_, session)| session.lock_owner == Some(owner));
+        self.transactions.get(&owner).map(|it| it.session).or(own.map(|(id, _)| *id))
     }
 
     /// Turns granted locks into wakes.
@@ -378,6 +391,10 @@ impl Core {
             self.locks.release_statement(transaction.id);
             self.keep_transaction(call, transaction);
             return error;
+        }
+        if transaction.victim {
+            let session = self.session_mut(call.session);
+            session.lost_trancount = session.trancount;
         }
         self.forget_transaction(call);
         self.roll_back_transaction(call, transaction);

@@ -107,8 +107,9 @@ impl Tx<'_> {
     /// ALTER DATABASE ... MODIFY NAME.
     ///
     /// # Errors
-    /// 5011 when there is none or the right is missing; 1801 when the new name is taken; 5058 for system databases.
+    /// 226 inside a transaction; 5011 when there is none or the right is missing; 1801 when the new name is taken; 5058 for system databases.
     pub fn rename_database(&mut self, name: &str, new_name: &str) -> Op<()> {
+        self.require_no_transaction("ALTER DATABASE")?;
         let database = self.alterable_database(name)?;
         if database.id.0 < FIRST_USER_DATABASE {
             return Err(errors::option_not_for_database("MODIFY NAME", name).into());
@@ -126,7 +127,7 @@ impl Tx<'_> {
     /// ALTER DATABASE ... SET of one option that is not the broker's.
     ///
     /// # Errors
-    /// 5011 when there is none or the right is missing; 5058 for access options of master and tempdb; 5070 with NO_WAIT
+    /// 226 inside a transaction; 5011 when there is none or the right is missing; 5058 for access options of master and tempdb; 5070 with NO_WAIT
     /// while others are in it. SINGLE_USER and RESTRICTED_USER block until others have left.
     pub fn alter_database(
         &mut self,
@@ -134,6 +135,7 @@ impl Tx<'_> {
         option: &DatabaseOption,
         termination: Termination,
     ) -> Op<()> {
+        self.require_no_transaction("ALTER DATABASE")?;
         let database = self.alterable_database(name)?;
         let mut changed = Database::clone(&database);
         match option {
@@ -213,7 +215,7 @@ impl Tx<'_> {
         if access == database.user_access { Ok(()) } else { self.claim_database(database.id, termination) }
     }
 
-    fn require_no_transaction(&self, statement: &str) -> Result<(), SqlError> {
+    pub(super) fn require_no_transaction(&self, statement: &str) -> Result<(), SqlError> {
         if self.transaction.explicit { Err(errors::not_in_transaction(statement)) } else { Ok(()) }
     }
 

@@ -69,7 +69,14 @@ pub(crate) fn deadlock_victim(spid: i16) -> SqlError {
 
 /// 1222: LOCK_TIMEOUT is over.
 pub(crate) fn lock_timeout() -> SqlError {
-    SqlError::new(1222, "lock request timed out").state(51)
+    SqlError::new(1222, "the lock request was given up after the session's LOCK_TIMEOUT").state(51)
+}
+
+/// 40510: a session that holds an application lock in a weaker mode than it asks for, while others hold it, too.
+pub(crate) fn session_lock_conversion(name: &str) -> SqlError {
+    SqlError::unsupported(format_args!(
+        "waiting for a stronger mode of the session's application lock '{name}'"
+    ))
 }
 
 /// 1801: a database of that name exists.

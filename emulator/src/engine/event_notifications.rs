@@ -235,7 +235,19 @@ impl Tx<'_> {
 impl Core {
     /// Posts an event about a queue to everybody who asked for it.
     pub(super) fn post_queue_event(&mut self, queue: QueueKey, event: &str, now: Timestamp) {
-        let Some(body) = self.event_body(queue, event, now) else { return };
+        if !self.withholds_event(queue, event, now) {
+            self.post_event_now(queue, event, (now, now));
+        }
+    }
+
+    /// Posts an event that occurred at the first of two moments and is told at the second.
+    pub(super) fn post_event_now(
+        &mut self,
+        queue: QueueKey,
+        event: &str,
+        (occurred, now): (Timestamp, Timestamp),
+    ) {
+        let Some(body) = self.event_body(queue, event, occurred) else { return };
         let subscribers = self.subscribers(queue, event);
         if event == QUEUE_ACTIVATION {
             self.broker.counters.activation_events += subscribers.len() as u64;

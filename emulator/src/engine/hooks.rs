@@ -38,6 +38,7 @@ pub(super) fn rolled_back_to_savepoint(core: &mut Core, call: &Call) {
 /// its locks are free.
 pub(super) fn statement_done(core: &mut Core, call: &Call, receives: &[(QueueKey, CompletedReceive)]) {
     if !receives.is_empty() {
+        core.note_task_receives(call.session, receives);
         core.note_receives(receives, call.now);
         core.settle(call, false);
     }

@@ -1,6 +1,6 @@
 //! What views show beyond the state itself: monitors, sessions, and who may look.
 
-use super::activation::MonitorRow;
+use super::activation::{MonitorRow, TaskRow};
 use super::definitions::User;
 use super::ids::{DatabaseId, SessionId};
 use super::security;
@@ -11,6 +11,11 @@ impl Tx<'_> {
     /// The queue monitors of all databases.
     pub fn monitors(&self) -> Vec<MonitorRow> {
         self.core.monitors()
+    }
+
+    /// The activated procedures that run.
+    pub fn activated_tasks(&self) -> Vec<TaskRow> {
+        self.core.activated_tasks()
     }
 
     /// The open sessions, each with its count of open transactions.

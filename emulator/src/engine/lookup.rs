@@ -30,6 +30,11 @@ impl State {
         }
     }
 
+    /// The options of a queue that exists.
+    pub(crate) fn queue_options(&self, queue: QueueKey) -> Option<&QueueDef> {
+        self.queue_def(queue)
+    }
+
     /// Whether messages can be put into the queue.
     pub(super) fn takes_messages(&self, queue: QueueKey) -> bool {
         self.queue_def(queue).is_some_and(|def| def.enqueue_enabled)

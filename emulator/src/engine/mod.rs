@@ -6,6 +6,7 @@
 
 mod activation;
 mod admission;
+mod application_locks;
 mod broker_database;
 mod broker_errors;
 mod broker_faults;
@@ -22,6 +23,7 @@ mod dialogs;
 mod dispatch;
 pub(crate) mod errors;
 mod event_notifications;
+mod fault_injection;
 mod grants;
 mod hooks;
 mod ids;
@@ -60,14 +62,15 @@ mod users;
 mod waiters;
 
 pub use self::core::{Call, Core, CoreOptions, Interrupt, LockInfo, Op, Step, Wait, WaitOn};
-pub use activation::{MonitorRow, MonitorState};
+pub use activation::{ActivationRequest, MonitorRow, MonitorState, TaskEnd, TaskRow};
+pub use application_locks::LockOwner;
 pub use broker_database::BrokerOption;
 pub use broker_priorities::{Criterion, PriorityOptions};
 pub use broker_state::BrokerCounters;
 pub use conversation::End;
 pub use databases::{DatabaseOption, Termination};
 pub use definitions::{
-    Activation, ActivationUser, Body, BrokerPriority, Contract, ContractUsage, Database, Endpoint,
+    Activation, ActivationUser, Body, BrokerPriority, CheckDef, Contract, ContractUsage, Database, Endpoint,
     EndpointState, EventNotification, Grant, GrantState, Group, Inbound, KeyDef, Login, MessageKind,
     MessageStatus, MessageType, ModuleDef, ModuleKind, NotificationScope, Object, ObjectKind, OwnSide,
     PeerSide, Permission, PermissionKey, QueueDef, QueuedMessage, RemoteServiceBinding, Route, Schema,
@@ -76,6 +79,7 @@ pub use definitions::{
 };
 pub use dialogs::{BeginDialog, Related};
 pub use event_notifications::{NewNotification, NotifyOn};
+pub use fault_injection::EventFault;
 pub use grants::GrantAction;
 pub use ids::{
     BindingId, ContractId, DatabaseId, FoldedName, IdSource, LoginId, MessageTypeId, NumericId, ObjectId,

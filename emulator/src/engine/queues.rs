@@ -174,7 +174,7 @@ impl Tx<'_> {
         }
     }
 
-    fn own_queue(&self, name: &ObjectName) -> Op<(QueueKey, Arc<Object>, QueueDef)> {
+    pub(super) fn own_queue(&self, name: &ObjectName) -> Op<(QueueKey, Arc<Object>, QueueDef)> {
         let refused = || errors::not_found_or_denied("alter", "queue", &name.to_string());
         let (queue, _) = self.find_object(name)?.ok_or_else(refused)?;
         let (object, def) = self.queue_object(queue).ok_or_else(refused)?;

@@ -95,18 +95,36 @@ impl Tx<'_> {
         options: ReadOptions,
         mut keep: impl FnMut(&[Value]) -> Result<bool, SqlError>,
     ) -> Op<Vec<RowRead>> {
-        self.lock_for_reading(table, options)?;
         let mut taken = Vec::new();
-        for id in self.candidates(table, access) {
+        for id in self.row_ids(table, access, options)? {
             if options.limit.is_some_and(|limit| taken.len() >= limit) {
                 break;
             }
-            let Some(row) = self.readable_row(table, id, options)? else { continue };
-            if keep(&row.values)? && self.lock_taken(table, id, options)? {
-                taken.push(RowRead { id, values: Arc::clone(&row.values) });
+            let Some(row) = self.read_row(table, id, options)? else { continue };
+            if keep(&row.values)? && self.keep_locked(table, id, options)? {
+                taken.push(row);
             }
         }
         Ok(taken)
+    }
+
+    /// The rows that a reader has to look at, in order of insertion. The table is locked as the options say.
+    ///
+    /// # Errors
+    /// None of its own; blocks on a table that others have locked.
+    pub fn row_ids(&mut self, table: TableKey, access: Access<'_>, options: ReadOptions) -> Op<Vec<RowId>> {
+        self.lock_for_reading(table, options)?;
+        Ok(self.candidates(table, access))
+    }
+
+    /// One of these rows, unless it is gone or has to be skipped. No lock stays on it: the reader decides whether it takes
+    /// the row, and [`keep_locked`](Tx::keep_locked) locks those taken and no others.
+    ///
+    /// # Errors
+    /// None of its own; blocks on a row that others have locked, as the options say.
+    pub fn read_row(&mut self, table: TableKey, id: RowId, options: ReadOptions) -> Op<Option<RowRead>> {
+        let row = self.readable_row(table, id, options)?;
+        Ok(row.map(|row| RowRead { id, values: Arc::clone(&row.values) }))
     }
 
     /// Inserts a row; values are complete and of the columns' types. Waits for others that have inserted or deleted a
@@ -186,7 +204,13 @@ impl Tx<'_> {
 
     fn lock_for_reading(&mut self, table: TableKey, options: ReadOptions) -> Op<()> {
         if options.whole_table {
-            return self.lock_object(table, LockMode::S, LockDuration::Transaction);
+            // Who means to change what nobody may add to must not wait for another who means the same: that would be a
+            // deadlock.
+            let mode = match options.lock {
+                Some(LockMode::U | LockMode::X) => LockMode::U,
+                _ => LockMode::S,
+            };
+            return self.lock_object(table, mode, LockDuration::Transaction);
         }
         match options.lock {
             Some(LockMode::U | LockMode::X) => {
@@ -225,7 +249,10 @@ impl Tx<'_> {
     }
 
     /// Keeps a row that was taken locked, if the options ask for it; `false` if it has to be skipped after all.
-    fn lock_taken(&mut self, table: TableKey, id: RowId, options: ReadOptions) -> Op<bool> {
+    ///
+    /// # Errors
+    /// 1205, 1222; blocks on a row that others have locked, unless READPAST skips it.
+    pub fn keep_locked(&mut self, table: TableKey, id: RowId, options: ReadOptions) -> Op<bool> {
         let Some(mode) = options.lock else { return Ok(true) };
         let resource = Resource::Row(table, id);
         if options.hint == ReadHint::ReadPast {

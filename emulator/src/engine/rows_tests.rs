@@ -24,7 +24,7 @@ fn table(core: &mut Core, session: SessionId, ignore_duplicates: bool) -> TableK
         constraint: true,
         ignore_duplicates,
     };
-    let def = TableDef { columns, keys: vec![key] };
+    let def = TableDef { columns, keys: vec![key], ..TableDef::default() };
     done(core, session, |tx| tx.create_table(&ObjectName::plain("t"), def))
 }
 

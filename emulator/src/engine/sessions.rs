@@ -72,10 +72,14 @@ pub(super) enum Verdict {
 pub(super) struct Session {
     pub(super) info: SessionInfo,
     pub(super) trancount: i32,
+    /// What `trancount` was when the transaction lost a deadlock.
+    pub(super) lost_trancount: i32,
     /// The explicit transaction, or the autocommit one of a blocked statement.
     pub(super) transaction: Option<TxnId>,
     pub(super) wait: Option<Wait>,
     pub(super) verdict: Option<Verdict>,
+    /// Under which number it owns application locks itself.
+    pub(super) lock_owner: Option<TxnId>,
     /// As whom it acts; the last one counts, the first one is its own.
     pub(super) contexts: Vec<Principal>,
 }
@@ -116,7 +120,16 @@ impl Core {
             login_time: now,
         };
         let contexts = vec![principal];
-        let session = Session { info, trancount: 0, transaction: None, wait: None, verdict: None, contexts };
+        let session = Session {
+            info,
+            trancount: 0,
+            lost_trancount: 0,
+            transaction: None,
+            wait: None,
+            verdict: None,
+            lock_owner: None,
+            contexts,
+        };
         self.sessions.insert(id, session);
         Ok(id)
     }
@@ -134,6 +147,7 @@ impl Core {
     /// Ends a session. What it had open is rolled back, which counts for the poison rule (U-35).
     pub fn close_session(&mut self, session: SessionId, now: Timestamp) {
         self.abandon_transaction(&Call { session, now });
+        self.release_session_locks(session);
         self.drop_temporary_tables(session, now);
         let Some(closed) = self.sessions.remove(&session) else { return };
         self.wake_waiting(&WaitOn::DatabaseInUse(closed.info.database));
@@ -157,6 +171,7 @@ impl Core {
         } else {
             self.abandon_transaction(call);
         }
+        self.release_session_locks(call.session);
         self.drop_temporary_tables(call.session, call.now);
         let session = self.session_mut(call.session);
         session.contexts.truncate(1);
@@ -244,6 +259,7 @@ impl Core {
     /// Rolls a session back and lets it answer 596 from now on. It no longer counts as being in its database.
     pub(super) fn kill_session(&mut self, session: SessionId, now: Timestamp) {
         self.abandon_transaction(&Call { session, now });
+        self.release_session_locks(session);
         hooks::cancel_queue_wait(self, session);
         let Some(killed) = self.sessions.get_mut(&session) else { return };
         killed.verdict = Some(Verdict::Killed);

@@ -16,8 +16,8 @@ use crate::value::Timestamp;
 impl Core {
     /// The next moment at which [`Core::tick`] has something to do; `None` when only a call can change that.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let monitor = self.monitor_deadline();
-        [self.state.endpoints.next_deadline(), monitor].into_iter().flatten().min()
+        let others = [self.monitor_deadline(), self.held_event_deadline(), self.task_deadline()];
+        others.into_iter().chain([self.state.endpoints.next_deadline()]).flatten().min()
     }
 
     /// Does what is due at `now`: conversation timers, lifetimes, purges, queue monitors.
@@ -29,6 +29,8 @@ impl Core {
             };
             self.in_background(database, now, |tx| tx.fall_due(handle));
         }
+        self.release_events(now);
+        self.retry_tasks(now);
         let call = Call { session: SessionId::SYSTEM, now };
         self.settle(&call, true);
         self.collect_wakes();

@@ -182,6 +182,17 @@ impl Core {
         }
     }
 
+    /// Opens the doomed remains of a transaction that lost a deadlock inside a TRY block: nothing is left in it, yet it
+    /// stays open until ROLLBACK, so that CATCH sees `XACT_STATE()` -1 (coverage 6.5).
+    pub(crate) fn reopen_doomed(&mut self, call: &Call, descriptor: u64) {
+        let mut transaction = Transaction::new(TxnId(descriptor), call.session, true);
+        transaction.doomed = true;
+        self.transactions.insert(transaction.id, transaction);
+        let session = self.session_mut(call.session);
+        session.transaction = Some(TxnId(descriptor));
+        session.trancount = session.lost_trancount.max(1);
+    }
+
     /// Ends a transaction by commit: its effects take place, rows it deleted go, its locks are released, those it woke
     /// run. If an effect fails, the transaction is rolled back instead.
     pub(super) fn commit_transaction(

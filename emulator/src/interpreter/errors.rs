@@ -20,12 +20,36 @@ pub(super) fn variable_declared_twice(name: &str) -> SqlError {
 
 /// 137: a variable used before its declaration.
 pub(super) fn variable_not_declared(name: &str) -> SqlError {
-    SqlError::with_severity(137, 15, format!("the scalar variable '{name}' must be declared")).state(2)
+    SqlError::with_severity(137, 15, format!("Must declare the scalar variable \"{name}\"."))
 }
 
 /// 1087: a table variable used without a declaration.
 pub(super) fn table_variable_not_declared(name: &str) -> SqlError {
-    SqlError::with_severity(1087, 15, format!("the table variable '{name}' must be declared")).state(2)
+    SqlError::with_severity(1087, 15, format!("Must declare the table variable \"{name}\"."))
+}
+
+/// 1228: an application lock procedure called with something it cannot use. The number is assumed for a transaction that
+/// is missing.
+pub(super) fn application_lock(procedure: &str, what: &str) -> SqlError {
+    SqlError::new(1228, format!("{procedure} cannot use the {what}"))
+}
+
+/// 1223: an application lock given up that is not held.
+pub(super) fn application_lock_not_held(resource: &str) -> SqlError {
+    SqlError::new(
+        1223,
+        format!("the application lock '{resource}' cannot be released, because it is not held"),
+    )
+}
+
+/// 9609: prefixes before a name that takes none.
+pub(super) fn too_many_prefixes(kind: &str, name: &str) -> SqlError {
+    SqlError::new(9609, format!("{kind} name '{name}' has more prefixes than the 0 allowed"))
+}
+
+/// 8164: INSERT .. EXEC inside another.
+pub(super) fn nested_insert_exec() -> SqlError {
+    SqlError::new(8164, "INSERT .. EXEC cannot stand in what another INSERT .. EXEC runs")
 }
 
 /// 133: GOTO names a label the batch lacks.
@@ -265,11 +289,6 @@ pub(super) fn receive_assigns_into() -> SqlError {
 /// 213: a rowset's width differs from its table variable's.
 pub(super) fn column_count_differs() -> SqlError {
     SqlError::new(213, "the number of received columns differs from the columns of the table variable")
-}
-
-/// 1222: LOCK_TIMEOUT ran out.
-pub(super) fn lock_timeout() -> SqlError {
-    SqlError::new(1222, "the lock request was given up after the session's LOCK_TIMEOUT").state(51)
 }
 
 /// 195: SET names an option that does not exist.

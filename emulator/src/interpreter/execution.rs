@@ -24,6 +24,8 @@ pub(crate) struct Execution<'a> {
     pub(super) guarded: bool,
     /// Whether statements are reported as parts of a procedure.
     pub(super) in_procedure: bool,
+    /// Whether the rows it returns are inserted by INSERT .. EXEC, which does not nest.
+    pub(super) returns_rows_to_insert: bool,
     /// Steps run since other tasks last had their turn.
     pub(super) steps: u32,
 }
@@ -112,7 +114,15 @@ impl<'a> Execution<'a> {
         sink: &'a mut (dyn ResultSink + 'a),
         cancel: &'a CancellationToken,
     ) -> Execution<'a> {
-        Execution { state, sink, cancel, guarded: false, in_procedure: false, steps: 0 }
+        Execution {
+            state,
+            sink,
+            cancel,
+            guarded: false,
+            in_procedure: false,
+            returns_rows_to_insert: false,
+            steps: 0,
+        }
     }
 
     /// Tells the client of one event.
@@ -125,9 +135,14 @@ impl<'a> Execution<'a> {
         if self.sink.is_full() { self.flush().await } else { Ok(()) }
     }
 
-    /// Lets all kept output leave.
+    /// Lets kept output leave, as far as it fills packets.
     pub(super) async fn flush(&mut self) -> Result<(), Stop> {
         self.sink.flush().await.map_err(|_| Stop::Cancelled)
+    }
+
+    /// Lets all kept output leave now.
+    pub(super) async fn flush_all(&mut self) -> Result<(), Stop> {
+        self.sink.flush_all().await.map_err(|_| Stop::Cancelled)
     }
 
     /// Sends a result set.

@@ -98,14 +98,15 @@ impl Frame {
     /// A frame at the beginning of `program`.
     ///
     /// # Errors
-    /// 134 when the program declares a parameter's name again, 2715 for an unknown type, and what is wrong with a
-    /// table variable's definition.
+    /// 137 and 1087 when it uses a variable that neither it nor its caller declares, 134 when the program declares a
+    /// parameter's name again, 2715 for an unknown type, and what is wrong with a table variable's definition.
     pub(super) fn new(
         program: Arc<Program>,
         kind: FrameKind,
         parameters: Vec<ParameterValue>,
         caught_before: usize,
     ) -> Result<Frame, SqlError> {
+        program.check_variables(|name| parameters.iter().any(|it| eq_ignore_case(&it.name, name)))?;
         let variables = Variables::of(&program, parameters)?;
         Ok(Frame {
             program,

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `program`, `text_cache` | batches laid out flat, kept by their text |
 //! | `requests`, `reset` | the requests of a session from beginning to end |
-//! | `run`, `effects` | the loop over the steps; what errors do |
+//! | `run`, `effects`, `faults` | the loop over the steps; what errors do; what a fault plan does |
 //! | `execution`, `state`, `options`, `frame`, `cursor` | what runs: request, session, settings, variables, cursors |
 //! | `operation`, `scope`, `globals`, `operands`, `names` | engine calls and what they see |
 //! | `statements` | the statements |
@@ -20,6 +20,7 @@ mod cursor;
 mod effects;
 mod errors;
 mod execution;
+mod faults;
 mod frame;
 mod globals;
 mod message_format;

@@ -5,10 +5,10 @@
 
 use std::future::pending;
 
-use super::errors;
 use super::execution::{Execution, Stop};
 use super::frame::Frame;
 use super::scope::Scope;
+use crate::engine::errors::lock_timeout;
 use crate::engine::{Call, Core, Op, Step, Tx};
 use crate::error::SqlError;
 use crate::value::Timestamp;
@@ -31,7 +31,7 @@ impl Execution<'_> {
         operation: impl FnMut(&mut Tx<'_>, &mut Scope<'_>) -> Op<T> + Send,
     ) -> Result<T, Stop> {
         let done = self.operate_until(frame, None, operation).await?;
-        done.ok_or_else(|| errors::lock_timeout().into())
+        done.ok_or_else(|| lock_timeout().into())
     }
 
     /// Runs an operation to its end, or until `limit` passes while it waits: `None` then.
@@ -56,7 +56,7 @@ impl Execution<'_> {
                 }
                 Woken::Deadline => {
                     self.cancel_wait();
-                    return Err(errors::lock_timeout().into());
+                    return Err(lock_timeout().into());
                 }
                 Woken::Cancelled => {
                     self.cancel_wait();

@@ -10,8 +10,10 @@ use super::errors;
 use crate::error::SqlError;
 use crate::tsql::ast::Condition;
 use crate::tsql::ast::ddl::TableElement;
-use crate::tsql::ast::name::{DataTypeName, Ident, VariableName};
-use crate::tsql::ast::statement::{Declaration, If, Statement, StatementKind, TryCatch, While};
+use crate::tsql::ast::name::{DataTypeName, Ident, Span, VariableName};
+use crate::tsql::ast::statement::{
+    Declaration, If, Statement, StatementKind, TryCatch, UndeclaredVariable, While,
+};
 use crate::tsql::{ParseOptions, parse_batch};
 
 /// A batch, procedure body or dynamic batch, ready to run.
@@ -23,6 +25,8 @@ pub(crate) struct Program {
     pub(super) steps: Vec<Step>,
     /// Every variable the text declares, wherever.
     pub(super) variables: Vec<DeclaredVariable>,
+    /// Variables it uses without a declaration before; each must be a parameter.
+    undeclared: Vec<UndeclaredVariable>,
 }
 
 /// One step.
@@ -30,8 +34,12 @@ pub(crate) struct Program {
 pub(super) struct Step {
     /// Line of the statement it comes from, 1-based.
     pub(super) line: u32,
+    /// Where that statement stands in the text.
+    pub(super) span: Span,
     /// Where an error caught here goes on: the first step of the CATCH block.
     pub(super) handler: Option<usize>,
+    /// How many CATCH blocks that CATCH block stands in; errors caught further inside are over when it begins.
+    pub(super) handler_depth: usize,
     /// How many CATCH blocks it stands in.
     pub(super) catch_depth: usize,
     /// What it does.
@@ -85,7 +93,22 @@ impl Program {
     /// What is wrong with the text as a whole, so that nothing of it runs.
     pub(crate) fn parse(text: &str, quoted_identifier: bool) -> Result<Program, SqlError> {
         let batch = parse_batch(text, ParseOptions { quoted_identifier }).map_err(errors::syntax)?;
-        Program::new(text, batch.statements)
+        Ok(Program { undeclared: batch.undeclared, ..Program::new(text, batch.statements)? })
+    }
+
+    /// Checks that every variable is declared, or one of the parameters.
+    ///
+    /// # Errors
+    /// 137, or 1087 where a table is asked for: nothing of the program may run then.
+    pub(super) fn check_variables(&self, is_parameter: impl Fn(&str) -> bool) -> Result<(), SqlError> {
+        let missing = self.undeclared.iter().find(|used| !is_parameter(used.name.as_str()));
+        match missing {
+            None => Ok(()),
+            Some(used) if used.is_table => {
+                Err(errors::table_variable_not_declared(used.name.as_str()).at_line(used.line))
+            }
+            Some(used) => Err(errors::variable_not_declared(used.name.as_str()).at_line(used.line)),
+        }
     }
 
     /// Lays out the statements of a text: a batch's, or those of a procedure's body.
@@ -96,7 +119,12 @@ impl Program {
         let mut layout = Layout::default();
         layout.statements(statements)?;
         layout.resolve_gotos()?;
-        Ok(Program { text: text.into(), steps: layout.steps, variables: layout.variables })
+        Ok(Program {
+            text: text.into(),
+            steps: layout.steps,
+            variables: layout.variables,
+            undeclared: Vec::new(),
+        })
     }
 }
 
@@ -116,6 +144,8 @@ struct Layout {
     /// Steps of the TRY blocks around here that still await the step their CATCH begins at.
     guarded: Vec<Vec<usize>>,
     catch_depth: usize,
+    /// The statement that is laid out.
+    span: Span,
 }
 
 /// A WHILE around a place.
@@ -135,6 +165,7 @@ impl Layout {
 
     fn statement(&mut self, statement: Statement) -> Result<(), SqlError> {
         let line = statement.line;
+        self.span = statement.span;
         match statement.kind {
             StatementKind::Block(inner) => self.statements(inner),
             StatementKind::If(branch) => self.branch(line, *branch),
@@ -158,7 +189,14 @@ impl Layout {
 
     fn push(&mut self, line: u32, action: Action) -> usize {
         let at = self.steps.len();
-        self.steps.push(Step { line, handler: None, catch_depth: self.catch_depth, action });
+        self.steps.push(Step {
+            line,
+            span: self.span,
+            handler: None,
+            handler_depth: 0,
+            catch_depth: self.catch_depth,
+            action,
+        });
         if let Some(guarded) = self.guarded.last_mut() {
             guarded.push(at);
         }
@@ -198,6 +236,7 @@ impl Layout {
         let handler = self.steps.len();
         for step in guarded {
             self.steps[step].handler = Some(handler);
+            self.steps[step].handler_depth = self.catch_depth;
         }
         self.catch_depth += 1;
         self.within_block(|layout| layout.statements(blocks.catch_block))?;

@@ -7,22 +7,36 @@ use super::frame::{Frame, FrameKind};
 use super::procedures::{self, Argument, BuiltIn, Returned};
 use super::run::run;
 use crate::error::SqlError;
+use crate::faults::Point;
 use crate::output::{Command, Event};
 use crate::request::{
     CallParameter, IsolationLevel, NextTransaction, ProcedureCall, ProcedureName, TransactionRequest,
 };
+use crate::value::Value;
 
 impl Execution<'_> {
     /// Runs a batch. Everything about it, errors included, goes to the sink.
     pub(crate) async fn batch(&mut self, text: &str) {
-        let outcome = self.run_batch(text).await;
+        let outcome = match self.strike(Point::Request, text).await {
+            Ok(aftermath) => {
+                let outcome = self.run_batch(text).await;
+                self.follow_up(aftermath).await.and(outcome)
+            }
+            Err(stop) => Err(stop),
+        };
         self.end(outcome);
     }
 
     /// Calls a procedure and reports its return status and OUTPUT parameters.
     pub(crate) async fn call(&mut self, call: ProcedureCall) {
         self.in_procedure = true;
-        let outcome = self.run_call(&call).await;
+        let outcome = match self.strike(Point::Request, &described(&call)).await {
+            Ok(aftermath) => {
+                let outcome = self.run_call(&call).await;
+                self.follow_up(aftermath).await.and(outcome)
+            }
+            Err(stop) => Err(stop),
+        };
         let failed = outcome.is_err();
         let cancelled = matches!(outcome, Err(Stop::Cancelled));
         self.end(outcome);
@@ -32,8 +46,15 @@ impl Execution<'_> {
     }
 
     /// Answers a transaction request.
-    pub(crate) fn transaction(&mut self, request: TransactionRequest) {
-        match self.run_transaction(request) {
+    pub(crate) async fn transaction(&mut self, request: TransactionRequest) {
+        let outcome = match self.strike(Point::Request, verb(&request)).await {
+            Ok(aftermath) => {
+                let outcome = self.run_transaction(request).await;
+                self.follow_up(aftermath).await.and(outcome)
+            }
+            Err(stop) => Err(stop),
+        };
+        match outcome {
             Ok(()) => self.emit(Event::StatementDone {
                 command: Command::Other,
                 count: None,
@@ -86,11 +107,11 @@ impl Execution<'_> {
         Ok(())
     }
 
-    fn run_transaction(&mut self, request: TransactionRequest) -> Result<(), Stop> {
+    async fn run_transaction(&mut self, request: TransactionRequest) -> Result<(), Stop> {
         match request {
             TransactionRequest::Begin { isolation, name } => self.begin_at(isolation, name),
             TransactionRequest::Commit { next, .. } => {
-                self.commit_transaction()?;
+                self.commit_transaction().await?;
                 self.begin_next(next)
             }
             TransactionRequest::Rollback { name, next } => {
@@ -143,6 +164,32 @@ impl Execution<'_> {
         if effect.ends_transaction {
             self.roll_back_all();
         }
+    }
+}
+
+/// A remote call as a fault plan sees it: the procedure's name and the texts among its parameters.
+fn described(call: &ProcedureCall) -> String {
+    let mut text = match &call.procedure {
+        ProcedureName::Name(name) => name.clone(),
+        ProcedureName::Number(number) => BuiltIn::by_number(*number)
+            .map_or_else(|_| number.to_string(), |built_in| built_in.name().to_owned()),
+    };
+    for parameter in &call.parameters {
+        if let Value::Text(value) = &parameter.value {
+            text.push(' ');
+            text.push_str(&value.to_string());
+        }
+    }
+    text
+}
+
+/// A transaction request as a fault plan sees it.
+fn verb(request: &TransactionRequest) -> &'static str {
+    match request {
+        TransactionRequest::Begin { .. } => "BEGIN",
+        TransactionRequest::Commit { .. } => "COMMIT",
+        TransactionRequest::Rollback { .. } => "ROLLBACK",
+        TransactionRequest::Save { .. } => "SAVE",
     }
 }
 

@@ -7,17 +7,22 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::effects::{self, Reach};
-use super::execution::{Execution, Raised, Stop};
+use super::execution::{Done, Execution, Raised, Stop};
+use super::faults::Aftermath;
 use super::frame::Frame;
 use super::program::{Action, Step};
 use super::{errors, statements};
 use crate::error::SqlError;
+use crate::faults::Point;
 use crate::output::Event;
 use crate::relational::condition;
 use crate::tsql::ast::{Condition, Expr, StatementKind};
 
 /// Steps a session may run before other tasks get their turn.
 const BUDGET: u32 = 256;
+
+/// Number of the error of a deadlock's victim.
+const DEADLOCK: i32 = 1205;
 
 /// First number of errors that users raise.
 const FIRST_USER_ERROR: i32 = 50_000;
@@ -92,10 +97,25 @@ async fn run_statement(
 ) -> Result<usize, Stop> {
     let guarded = execution.guarded;
     execution.guarded |= step.handler.is_some();
-    let done = statements::run(execution, frame, statement).await;
+    let done = run_struck(execution, frame, step, statement).await;
     execution.guarded = guarded;
-    execution.finish(done?).await?;
+    let (done, aftermath) = done?;
+    execution.finish(done).await?;
+    execution.follow_up(aftermath).await?;
     Ok(frame.at + 1)
+}
+
+/// Runs a statement unless a planned fault strikes first.
+async fn run_struck(
+    execution: &mut Execution<'_>,
+    frame: &mut Frame,
+    step: &Step,
+    statement: &StatementKind,
+) -> Result<(Done, Option<Aftermath>), Stop> {
+    let program = Arc::clone(&frame.program);
+    let text = program.text.get(step.span.start..step.span.end).unwrap_or_default();
+    let aftermath = execution.strike(Point::Statement, text).await?;
+    Ok((statements::run(execution, frame, statement).await?, aftermath))
 }
 
 impl Execution<'_> {
@@ -114,10 +134,12 @@ impl Execution<'_> {
 
     /// What becomes of an error: caught here, by a caller, or told. The step that comes next.
     fn recover(&mut self, frame: &Frame, step: &Step, raised: Raised) -> Result<usize, Stop> {
-        let raised = Raised { error: located(raised.error, frame, step), ..raised };
+        let raised = Raised { error: located(raised.error, frame, step.line), ..raised };
         self.state.last_error = raised.error.number;
         self.state.row_count = 0;
-        self.notice_lost_transaction();
+        if !self.survives_deadlock(&raised.error, step) {
+            self.notice_lost_transaction();
+        }
         let effect = effects::of(&raised.error, raised.origin, self.state.options.xact_abort);
         let caught_here = step.handler.filter(|_| effect.caught_in_scope || raised.from_callee);
         if effect.reach == Reach::Connection {
@@ -125,6 +147,7 @@ impl Execution<'_> {
         }
         if let Some(handler) = caught_here {
             self.doom_if(effect.ends_transaction);
+            self.state.caught.truncate(frame.caught_before + step.handler_depth);
             self.state.caught.push(raised.error);
             return Ok(handler);
         }
@@ -132,15 +155,31 @@ impl Execution<'_> {
             self.doom_if(effect.ends_transaction);
             return Err(Stop::Error(Raised { from_callee: true, ..raised }));
         }
+        let from_callee = raised.from_callee;
         self.tell(raised.error);
         if effect.ends_transaction {
             self.roll_back_all();
         }
         match effect.reach {
             Reach::Statement => Ok(frame.at + 1),
+            // The scope that ended was the callee's.
+            Reach::Scope if from_callee => Ok(frame.at + 1),
             Reach::Scope => Ok(frame.program.steps.len()),
             Reach::Batch | Reach::Connection => Err(Stop::Abort),
         }
+    }
+
+    /// Keeps the transaction of a deadlock victim open, doomed, when a TRY block catches the error: whether it did.
+    fn survives_deadlock(&mut self, error: &SqlError, step: &Step) -> bool {
+        let caught = step.handler.is_some() || self.guarded;
+        let Some(descriptor) = self.state.transaction.filter(|_| caught && error.number == DEADLOCK) else {
+            return false;
+        };
+        if self.trancount() == 0 {
+            let call = self.state.call();
+            self.state.instance.call(|core| core.reopen_doomed(&call, descriptor));
+        }
+        true
     }
 
     fn doom_if(&mut self, ends_transaction: bool) {
@@ -164,15 +203,21 @@ impl Execution<'_> {
         Stop::Abort
     }
 
+    /// Tells a notice of the statement that `frame` stands at.
+    pub(super) fn inform(&mut self, frame: &Frame, notice: SqlError) {
+        let line = frame.program.steps.get(frame.at).map_or(1, |step| step.line);
+        self.emit(Event::Info(located(notice, frame, line)));
+    }
+
     fn spid(&self) -> i64 {
         let session = self.state.id;
         self.state.instance.call(|core| i64::from(core.session(session).spid))
     }
 }
 
-fn located(error: SqlError, frame: &Frame, step: &Step) -> SqlError {
+fn located(error: SqlError, frame: &Frame, line: u32) -> SqlError {
     let unplaced = error.line == 0;
-    let mut error = error.at_line(step.line);
+    let mut error = error.at_line(line);
     if unplaced && error.procedure.is_empty() {
         error.procedure.clone_from(&frame.procedure);
     }

@@ -126,6 +126,108 @@ pub(crate) fn unbound_identifier(name: &str) -> SqlError {
     SqlError::new(4104, format!("The multi-part identifier \"{name}\" could not be bound."))
 }
 
+/// 547: a CHECK constraint is violated.
+pub(crate) fn check_violated(statement: &str, constraint: &str, table: &str) -> SqlError {
+    let text = format!(
+        "The {statement} statement conflicted with the CHECK constraint \"{constraint}\" of table \"{table}\"."
+    );
+    SqlError::new(547, text).state(0)
+}
+
+/// 1224, 1225, 1226: what an application lock is asked with.
+pub(crate) fn invalid_application_lock(number: i32, what: &str, function: &str) -> SqlError {
+    SqlError::new(number, format!("{function} got an application lock {what} that is not valid"))
+}
+
+/// 1505: rows with the same key under a unique index about to be made.
+pub(crate) fn index_has_duplicates(index: &str, table: &str) -> SqlError {
+    let text =
+        format!("the unique index '{index}' cannot be made: table '{table}' has rows with the same key");
+    SqlError::new(1505, text)
+}
+
+/// 1913: an index of that name exists.
+pub(crate) fn index_exists(index: &str, table: &str) -> SqlError {
+    SqlError::new(1913, format!("table '{table}' has an index or statistics with the name '{index}' already"))
+}
+
+/// 3701: no such index.
+pub(crate) fn no_index(index: &str, table: &str) -> SqlError {
+    let text = format!(
+        "cannot drop the index '{table}.{index}', because it does not exist or permission is missing"
+    );
+    SqlError::with_severity(3701, 11, text).state(7)
+}
+
+/// 3723: an index that belongs to a constraint.
+pub(crate) fn index_of_constraint(index: &str) -> SqlError {
+    SqlError::new(3723, format!("the index '{index}' enforces a constraint; drop the constraint instead"))
+        .state(4)
+}
+
+/// 3728: no such constraint.
+pub(crate) fn no_constraint(constraint: &str) -> SqlError {
+    SqlError::new(3728, format!("'{constraint}' is not a constraint"))
+}
+
+/// 4901: a new column that rows which exist could have no value for.
+pub(crate) fn new_column_needs_value(column: &str, table: &str) -> SqlError {
+    let text = format!(
+        "column '{column}' cannot be added to table '{table}', which has rows: it must allow NULL or have a DEFAULT"
+    );
+    SqlError::new(4901, text)
+}
+
+/// 4924: no such column to alter or drop.
+pub(crate) fn no_column_to_alter(column: &str, table: &str) -> SqlError {
+    SqlError::new(4924, format!("column '{column}' does not exist in table '{table}'"))
+}
+
+/// 5074: something depends on a column.
+pub(crate) fn depends_on_column(object: &str, column: &str) -> SqlError {
+    SqlError::new(5074, format!("'{object}' depends on column '{column}'"))
+}
+
+/// 8672: MERGE would change one row twice.
+pub(crate) fn merge_matches_twice() -> SqlError {
+    SqlError::new(
+        8672,
+        "MERGE would change the same row of the target twice: several rows of the source match it",
+    )
+}
+
+/// 2229: a prefix in a path that nothing declares.
+pub(crate) fn undeclared_prefix(prefix: &str) -> SqlError {
+    SqlError::new(2229, format!("XQuery: the name \"{prefix}\" does not denote a namespace."))
+}
+
+/// 2389: a path that may find several nodes where one is needed.
+pub(crate) fn not_a_singleton() -> SqlError {
+    SqlError::new(
+        2389,
+        "XQuery [value()]: 'value()' requires a singleton (or empty sequence), write (path)[1]",
+    )
+}
+
+/// 493: a column of nodes() used other than through the methods.
+pub(crate) fn nodes_column(name: &str) -> SqlError {
+    let text = format!(
+        "The column '{name}' that was returned from the nodes() method cannot be used directly. It can only be used with \
+         one of the XML data type methods, exist(), nodes(), query(), and value(), or in IS NULL and IS NOT NULL checks."
+    );
+    SqlError::new(493, text)
+}
+
+/// 8172: an argument of an xml method that is no string constant.
+pub(crate) fn xml_argument(method: &str) -> SqlError {
+    SqlError::new(8172, format!("the arguments of the xml method '{method}' must be string constants"))
+}
+
+/// 258: a method on what is no xml.
+pub(crate) fn no_methods_on(ty: &str) -> SqlError {
+    SqlError::with_severity(258, 15, format!("Cannot call methods on {ty}."))
+}
+
 /// 220: an integer outside the range of `tinyint` or `smallint`.
 pub(crate) fn integer_overflow(ty: &str, value: i64) -> SqlError {
     SqlError::new(220, format!("Arithmetic overflow error for data type {ty}, value = {value}.")).state(2)

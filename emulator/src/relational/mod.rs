@@ -12,9 +12,11 @@
 //! | `functions` | the built-in functions |
 //! | `scope`, `expression` | binding and evaluation of expressions |
 //! | `aggregate`, `query` | SELECT |
-//! | `table_definition`, `table_variable`, `dml` | tables and their changes |
+//! | `xml` | the methods of xml values |
+//! | `table_definition`, `alter_table`, `table_variable`, `dml` | tables and their changes |
 
 mod aggregate;
+mod alter_table;
 mod arithmetic;
 mod calendar;
 mod compare;
@@ -36,6 +38,7 @@ mod table_definition;
 mod table_variable;
 mod types;
 mod wide;
+mod xml;
 
 #[cfg(test)]
 mod tests;
@@ -48,9 +51,11 @@ use expression::{Binder, holds, value};
 use query::CommonTables;
 use scope::{Frame, Scope};
 
+pub(crate) use alter_table::{alter_table, create_index, drop_index};
 pub(crate) use convert::convert;
-pub(crate) use dml::{DmlOutcome, delete, insert, update};
+pub(crate) use dml::{DmlOutcome, delete, insert, insert_returned, merge, update};
 pub(crate) use environment::{Environment, SessionFacts};
+pub(crate) use functions::ApplicationLock;
 pub(crate) use names::split_name;
 pub(crate) use query::{Projection, QueryOutcome, query, queue_columns, queue_row};
 pub(crate) use resolve_type::resolve_type;
@@ -76,4 +81,11 @@ pub(crate) fn condition(condition: &Condition, env: &mut dyn Environment, tx: &m
     let mut ctx = Context { env, tx };
     let bound = Binder::new(&Scope::empty(), CommonTables::NONE, &mut ctx).condition(condition)?;
     Ok(holds(&bound, &Frame::EMPTY, &mut ctx)? == Some(true))
+}
+
+/// The value of an expression that a table keeps as text.
+fn stored_value(text: &str, ctx: &mut Context<'_, '_>) -> Op<Value> {
+    let expr = stored_expression::parse_expression(text)?;
+    let bound = Binder::new(&Scope::empty(), CommonTables::NONE, ctx).expression(&expr)?;
+    value(&bound, &Frame::EMPTY, ctx)
 }

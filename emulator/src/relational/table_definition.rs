@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{KeyDef, TableColumn, TableDef};
+use crate::engine::{CheckDef, KeyDef, TableColumn, TableDef};
 use crate::error::SqlError;
 use crate::relational::errors;
 use crate::relational::expression_text::expression_text;
@@ -17,10 +17,22 @@ use crate::value::{Collation, Column, SqlType};
 ///
 /// # Errors
 /// 2705 for a column name used twice, 8110 for a second primary key, 1911 for a key over an unknown column, 2715 for
-/// unknown types, 2744, 2749 and 8111 for identity columns and keys that cannot be, 40510 for computed columns, CHECK and
+/// unknown types, 2744, 2749 and 8111 for identity columns and keys that cannot be, 40510 for computed columns and
 /// FOREIGN KEY.
 pub(crate) fn table_definition(elements: &[TableElement], table: &str) -> Result<TableDef, SqlError> {
-    let mut builder = Builder { table, def: TableDef::default() };
+    extended_definition(TableDef::default(), elements, table)
+}
+
+/// A definition with more columns and constraints.
+///
+/// # Errors
+/// As [`table_definition`].
+pub(crate) fn extended_definition(
+    def: TableDef,
+    elements: &[TableElement],
+    table: &str,
+) -> Result<TableDef, SqlError> {
+    let mut builder = Builder { table, def };
     for element in elements {
         if let TableElement::Column(column) = element {
             builder.column(column)?;
@@ -97,7 +109,7 @@ impl Builder<'_> {
                 let name = given.map_or_else(|| self.key_name(*primary), str::to_owned);
                 self.key(columns, own, &name, (*primary, true, true))
             }
-            ConstraintKind::Default { value, column } => {
+            ConstraintKind::Default { value, column, .. } => {
                 let named = column.as_ref().and_then(|column| self.def.column_index(column.as_str()));
                 let index = own.or(named).ok_or_else(|| errors::incorrect_syntax("DEFAULT"))?;
                 let text: Arc<str> = format!("({})", expression_text(value)?).into();
@@ -107,7 +119,13 @@ impl Builder<'_> {
                 column.default_name = Some(name.as_str().into());
                 Ok(())
             }
-            ConstraintKind::Check(_) => Err(SqlError::unsupported("CHECK constraint")),
+            ConstraintKind::Check { text, .. } => {
+                let name = given.map_or_else(|| self.check_name(), str::to_owned);
+                self.def
+                    .checks
+                    .push(CheckDef { name: name.as_str().into(), condition: text.as_str().into() });
+                Ok(())
+            }
             ConstraintKind::ForeignKey { .. } => Err(SqlError::unsupported("FOREIGN KEY constraint")),
         }
     }
@@ -152,6 +170,10 @@ impl Builder<'_> {
     fn key_name(&self, primary: bool) -> String {
         let prefix = if primary { "PK" } else { "UQ" };
         format!("{prefix}__{}__{:08X}", self.table, self.def.keys.len() + 1)
+    }
+
+    fn check_name(&self) -> String {
+        format!("CK__{}__{:08X}", self.table, self.def.checks.len() + 1)
     }
 
     fn default_name(&self, column: usize) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::engine::{KeyDef, TableColumn};
+use crate::engine::{CheckDef, KeyDef, TableColumn};
 use crate::error::SqlError;
 use crate::relational::compare::write_key;
 use crate::relational::convert::display;
@@ -16,6 +16,8 @@ use crate::value::Value;
 pub(crate) struct TableVariable {
     /// The columns.
     pub(crate) columns: Vec<TableColumn>,
+    /// The CHECK constraints.
+    pub(crate) checks: Vec<CheckDef>,
     keys: Vec<KeyDef>,
     rows: Vec<Vec<Value>>,
     last_identity: Option<i64>,
@@ -28,7 +30,13 @@ impl TableVariable {
     /// What is wrong with the definition: see `table_definition`.
     pub(crate) fn define(elements: &[TableElement]) -> Result<TableVariable, SqlError> {
         let def = table_definition(elements, "@table")?;
-        Ok(TableVariable { columns: def.columns, keys: def.keys, rows: Vec::new(), last_identity: None })
+        Ok(TableVariable {
+            columns: def.columns,
+            checks: def.checks,
+            keys: def.keys,
+            rows: Vec::new(),
+            last_identity: None,
+        })
     }
 
     /// The rows, in order of insertion.

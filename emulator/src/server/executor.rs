@@ -32,11 +32,16 @@ impl<H: RequestHandler, W: AsyncWrite + Unpin + Send> Executor<H, W> {
         Executor { session, reply, counters }
     }
 
-    /// Answers until nothing more comes, then drops the session and ends the stream.
+    /// Answers until nothing more comes or an error of severity 20 or above went out, then drops the session and ends the stream.
     pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Incoming>) -> io::Result<()> {
         while let Some(incoming) = queue.recv().await {
             match incoming {
-                Incoming::Request { message, cancel } => self.answer(message, cancel).await?,
+                Incoming::Request { message, cancel } => {
+                    self.answer(message, cancel).await?;
+                    if self.reply.is_fatal() {
+                        break;
+                    }
+                }
                 Incoming::Ignored => self.reply.end().await?,
                 Incoming::Attention => self.reply.acknowledge_attention().await?,
                 Incoming::Broken(error) => {
@@ -57,6 +62,9 @@ impl<H: RequestHandler, W: AsyncWrite + Unpin + Send> Executor<H, W> {
         self.reset(message.status).await;
         if !cancel.is_cancelled() {
             self.execute(message, &cancel).await;
+        }
+        if self.reply.is_cut() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
         if cancel.is_cancelled() {
             return self.reply.end_interrupted().await;
@@ -95,7 +103,7 @@ impl<H: RequestHandler, W: AsyncWrite + Unpin + Send> Executor<H, W> {
 
     async fn calls(&mut self, message: Message, cancel: &CancellationToken) -> Result<(), ProtocolError> {
         for call in rpc::decode(message.payload)? {
-            if cancel.is_cancelled() {
+            if cancel.is_cancelled() || self.reply.is_cut() {
                 return Ok(());
             }
             count(&self.counters.rpcs);

@@ -21,12 +21,14 @@ pub(crate) struct ReplySink<W> {
     encoder: TokenEncoder,
     writer: MessageWriter<W>,
     closed: CancellationToken,
+    /// The connection is cut on purpose.
+    cut: bool,
 }
 
 impl<W: AsyncWrite + Unpin> ReplySink<W> {
     /// A sink that writes to `stream`; once `closed` fires, it waits for no reader any more.
     pub(crate) fn new(stream: W, encoder: TokenEncoder, closed: CancellationToken) -> ReplySink<W> {
-        ReplySink { encoder, writer: MessageWriter::new(stream), closed }
+        ReplySink { encoder, writer: MessageWriter::new(stream), closed, cut: false }
     }
 
     /// Sets the packet size settled at login.
@@ -57,6 +59,16 @@ impl<W: AsyncWrite + Unpin> ReplySink<W> {
         self.send_rest().await
     }
 
+    /// Whether the connection was cut on purpose: nothing may be sent any more.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Whether an error of the last reply ends the connection.
+    pub(crate) fn is_fatal(&self) -> bool {
+        self.encoder.is_fatal()
+    }
+
     /// Ends the stream in order.
     pub(crate) async fn shutdown(&mut self) -> io::Result<()> {
         self.writer.shutdown().await
@@ -64,6 +76,20 @@ impl<W: AsyncWrite + Unpin> ReplySink<W> {
 
     async fn send_rest(&mut self) -> io::Result<()> {
         let sending = self.writer.write_end(PacketType::TabularResult, self.encoder.buffer());
+        unless_closed(&self.closed, sending).await
+    }
+
+    async fn send_unless_cut(&mut self, everything: bool) -> io::Result<()> {
+        match (self.cut, everything) {
+            (true, _) => Err(io::ErrorKind::ConnectionAborted.into()),
+            (false, true) => self.send_everything().await,
+            (false, false) => self.send_whole_packets().await,
+        }
+    }
+
+    async fn send_everything(&mut self) -> io::Result<()> {
+        self.encoder.release();
+        let sending = self.writer.write_all(PacketType::TabularResult, self.encoder.buffer());
         unless_closed(&self.closed, sending).await
     }
 
@@ -82,9 +108,18 @@ impl<W: AsyncWrite + Unpin + Send> ResultSink for ReplySink<W> {
         self.encoder.is_full()
     }
 
+    fn cut(&mut self) {
+        self.cut = true;
+    }
+
     /// Sends whole packets; the last, unfinished one stays. Safe to cancel.
     fn flush(&mut self) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send + '_>> {
-        Box::pin(self.send_whole_packets())
+        Box::pin(self.send_unless_cut(false))
+    }
+
+    /// Sends everything, the last packet shorter than usual. Safe to cancel.
+    fn flush_all(&mut self) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send + '_>> {
+        Box::pin(self.send_unless_cut(true))
     }
 }
 

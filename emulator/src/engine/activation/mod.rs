@@ -4,11 +4,14 @@
 //! activation requests. This folder must not know how messages are delivered.
 
 mod monitor;
+mod tasks;
 
 use std::collections::BTreeSet;
 
 pub use monitor::MonitorState;
 pub(crate) use monitor::{CompletedReceive, Monitor, QueueView};
+pub(crate) use tasks::Tasks;
+pub use tasks::{ActivationRequest, TaskEnd, TaskRow};
 
 use super::core::Core;
 use super::event_notifications::QUEUE_ACTIVATION;
@@ -42,11 +45,6 @@ impl Core {
             tasks_waiting: self.broker.waiters.get(queue).map_or(0, Vec::len),
         };
         self.broker.monitors.iter().map(row).collect()
-    }
-
-    /// Queues whose internal activation calls for one more procedure, each once per call for one; the caller starts them.
-    pub fn take_activations(&mut self) -> Vec<QueueKey> {
-        std::mem::take(&mut self.broker.activations)
     }
 
     /// Tells the monitors about receives that ran to their end.
@@ -89,12 +87,11 @@ impl Core {
     }
 
     fn call_for_reader(&mut self, queue: QueueKey, now: Timestamp) {
-        let activation = self.state.queue_def(queue).and_then(|def| def.activation.as_ref());
-        if activation.is_some_and(|activation| activation.enabled) {
-            self.broker.activations.push(queue);
-            return;
+        let activation = self.state.queue_def(queue).and_then(|def| def.activation.clone());
+        match activation.filter(|activation| activation.enabled) {
+            Some(activation) => self.call_for_task(queue, &activation),
+            None => self.post_queue_event(queue, QUEUE_ACTIVATION, now),
         }
-        self.post_queue_event(queue, QUEUE_ACTIVATION, now);
     }
 
     fn queue_view(&self, queue: QueueKey) -> QueueView {

@@ -42,7 +42,7 @@ pub(crate) struct QueueView {
 }
 
 impl QueueView {
-    fn wants_reader(self) -> bool {
+    pub(super) fn wants_reader(self) -> bool {
         self.unread && !self.waiter
     }
 }

@@ -18,8 +18,8 @@ pub use conversation::{
 };
 pub(crate) use conversation::{Effect, PendingSend};
 pub use objects::{
-    Activation, ActivationUser, Database, KeyDef, ModuleDef, ModuleKind, Object, ObjectKind, QueueDef,
-    Schema, TableColumn, TableDef, UserAccess,
+    Activation, ActivationUser, CheckDef, Database, KeyDef, ModuleDef, ModuleKind, Object, ObjectKind,
+    QueueDef, Schema, TableColumn, TableDef, UserAccess,
 };
 pub use principals::{
     Grant, GrantState, Login, Permission, PermissionKey, Secret, Securable, ServerRole, User, UserKind,

@@ -177,8 +177,19 @@ impl ActivationUser {
 pub struct TableDef {
     /// Columns in order.
     pub columns: Vec<TableColumn>,
-    /// Primary key, unique constraints and unique indexes.
+    /// Primary key, unique constraints and indexes.
     pub keys: Vec<KeyDef>,
+    /// CHECK constraints.
+    pub checks: Vec<CheckDef>,
+}
+
+/// A CHECK constraint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckDef {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Text of the condition; the interpreter evaluates it.
+    pub condition: Arc<str>,
 }
 
 impl TableDef {

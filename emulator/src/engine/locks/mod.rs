@@ -66,6 +66,8 @@ struct Owner {
     /// Those of `held` with a part that ends with the statement.
     of_statement: Vec<Resource>,
     waiting: Option<Resource>,
+    /// How often each of `held` was asked for, where that is counted.
+    counts: HashMap<Resource, usize>,
     /// Granted while it waited; it has not asked for anything since and may have given up.
     unseen: Option<Resource>,
 }
@@ -188,6 +190,46 @@ impl LockManager {
             }
             self.serve(&resource);
         }
+    }
+
+    /// Counts one more request for a lock that the owner holds.
+    pub(super) fn count(&mut self, owner: TxnId, resource: &Resource) {
+        let entry = self.owners.entry(owner).or_default();
+        *entry.counts.entry(resource.clone()).or_default() += 1;
+    }
+
+    /// Takes back one counted request; the last one ends the lock. `false` if none was counted.
+    pub(super) fn give_up(&mut self, owner: TxnId, resource: &Resource) -> bool {
+        let Some(entry) = self.owners.get_mut(&owner) else { return false };
+        let Some(count) = entry.counts.get_mut(resource) else { return false };
+        *count -= 1;
+        if *count > 0 {
+            return true;
+        }
+        entry.counts.remove(resource);
+        forget(&mut entry.held, resource);
+        if let Some(head) = self.heads.get_mut(resource) {
+            head.granted.retain(|grant| grant.owner != owner);
+        }
+        self.serve(resource);
+        true
+    }
+
+    /// Lets another owner, which holds nothing here, have what the first one holds.
+    pub(super) fn hand_over(&mut self, from: TxnId, to: TxnId, resource: &Resource) {
+        let grant = self.heads.get_mut(resource).into_iter().flat_map(|head| head.granted.iter_mut());
+        grant.into_iter().filter(|grant| grant.owner == from).for_each(|grant| grant.owner = to);
+        if let Some(entry) = self.owners.get_mut(&from) {
+            forget(&mut entry.held, resource);
+        }
+        self.owners.entry(to).or_default().held.push(resource.clone());
+    }
+
+    /// Whether a lock could be had now.
+    pub(super) fn could_acquire(&self, owner: TxnId, resource: &Resource, mode: LockMode) -> bool {
+        self.heads
+            .get(resource)
+            .is_none_or(|head| head.can_grant(&head.request(owner, mode, LockDuration::Transaction)))
     }
 
     /// Owners whose wait has ended by a grant since the last call, in order.

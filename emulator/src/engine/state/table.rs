@@ -234,7 +234,7 @@ mod tests {
             constraint: true,
             ignore_duplicates: false,
         };
-        let def = TableDef { columns: Vec::new(), keys: vec![primary] };
+        let def = TableDef { columns: Vec::new(), keys: vec![primary], ..TableDef::default() };
         let mut table = TableData::new(&def);
         let row = |number: i32| Some(Arc::new(Row { values: [Value::Int(number)].into(), deleted_by: None }));
         let id = table.allocate_row();

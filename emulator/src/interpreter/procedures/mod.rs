@@ -2,6 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `application_locks` | `sp_getapplock`, `sp_releaseapplock` |
 //! | `binding` | arguments matched with declared parameters |
 //! | `parameterised` | `sp_executesql`, `sp_prepare` and its kin |
 //! | `stored` | procedures that users made |
@@ -10,6 +11,7 @@
 //!
 //! This folder must not know how calls arrive.
 
+mod application_locks;
 mod binding;
 mod datatype_info;
 mod nested;
@@ -73,6 +75,10 @@ pub(super) enum BuiltIn {
     PrepareAndExecute,
     /// `sp_unprepare`
     Unprepare,
+    /// `sp_getapplock`
+    GetApplicationLock,
+    /// `sp_releaseapplock`
+    ReleaseApplicationLock,
     /// `sp_reset_connection`
     ResetConnection,
     /// `sp_datatype_info` and `sp_datatype_info_100`
@@ -81,12 +87,14 @@ pub(super) enum BuiltIn {
     DescribeUndeclaredParameters,
 }
 
-const BUILT_IN: [(&str, Option<u16>, BuiltIn); 9] = [
+const BUILT_IN: &[(&str, Option<u16>, BuiltIn)] = &[
     ("sp_executesql", Some(10), BuiltIn::ExecuteSql),
     ("sp_prepare", Some(11), BuiltIn::Prepare),
     ("sp_execute", Some(12), BuiltIn::Execute),
     ("sp_prepexec", Some(13), BuiltIn::PrepareAndExecute),
     ("sp_unprepare", Some(15), BuiltIn::Unprepare),
+    ("sp_getapplock", None, BuiltIn::GetApplicationLock),
+    ("sp_releaseapplock", None, BuiltIn::ReleaseApplicationLock),
     ("sp_reset_connection", None, BuiltIn::ResetConnection),
     ("sp_datatype_info", None, BuiltIn::DatatypeInfo),
     ("sp_datatype_info_100", None, BuiltIn::DatatypeInfo),
@@ -98,6 +106,11 @@ impl BuiltIn {
     pub(super) fn by_name(name: &str) -> Option<BuiltIn> {
         let name = last_part(name);
         BUILT_IN.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)).map(|(.., built_in)| *built_in)
+    }
+
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        BUILT_IN.iter().find(|(.., known)| *known == self).map_or("", |(name, ..)| name)
     }
 
     /// The procedure of that number in a remote call (MS-TDS 2.2.6.6).
@@ -141,6 +154,8 @@ pub(super) async fn call(
         BuiltIn::Execute => parameterised::execute(execution, arguments).await,
         BuiltIn::PrepareAndExecute => parameterised::prepare_and_execute(execution, arguments).await,
         BuiltIn::Unprepare => parameterised::unprepare(execution, &arguments),
+        BuiltIn::GetApplicationLock => application_locks::get(execution, &arguments).await,
+        BuiltIn::ReleaseApplicationLock => application_locks::release(execution, &arguments).await,
         BuiltIn::ResetConnection => {
             execution.reset(false)?;
             Ok(Returned::default())

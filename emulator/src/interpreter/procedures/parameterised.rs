@@ -80,15 +80,34 @@ async fn run_text(
     first: usize,
 ) -> Result<Returned, Stop> {
     let quoted = execution.state.options.quoted_identifier;
-    let program = execution.state.instance.program(&prepared.text, quoted).map_err(Stop::from_callee)?;
+    let program = match execution.state.instance.program(&prepared.text, quoted) {
+        Ok(program) => program,
+        Err(error) => return refused(execution, error),
+    };
     let parameters = declared(&prepared.declarations)?;
     let given = arguments.get(first..).unwrap_or_default();
     let bound = bind(parameters, given, Callee::Query(&prepared.declarations))?;
     let values = bound.iter().map(Bound::to_value).collect();
-    let mut frame = Frame::new(program, FrameKind::Parameterised, values, execution.state.caught.len())
-        .map_err(Stop::from_callee)?;
+    let caught = execution.state.caught.len();
+    let mut frame = match Frame::new(program, FrameKind::Parameterised, values, caught) {
+        Ok(frame) => frame,
+        Err(error) => return refused(execution, error),
+    };
     let mismatch = execution.run_nested(&mut frame).await?;
     Ok(Returned { status: execution.state.last_error, outputs: outputs(&frame, &bound, first), mismatch })
+}
+
+/// What is wrong with a text as a whole: told here, and the error's number is what the call returns, as for any other
+/// error inside. A TRY block or XACT_ABORT around the call gets the error instead.
+fn refused(execution: &mut Execution<'_>, error: SqlError) -> Result<Returned, Stop> {
+    if execution.guarded || execution.state.options.xact_abort {
+        return Err(Stop::from_callee(error));
+    }
+    let status = error.number;
+    execution.state.last_error = status;
+    execution.state.row_count = 0;
+    execution.tell(error.at_line(1));
+    Ok(Returned { status, ..Returned::default() })
 }
 
 /// The parameters that a declaration text declares.

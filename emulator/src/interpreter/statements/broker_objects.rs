@@ -3,16 +3,16 @@
 //!
 //! Turns what was written into the engine's options. This file must not know what the options do.
 
+use crate::engine::errors::not_found_or_denied;
 use crate::engine::{
-    self, ActivationClause, Criterion, NewNotification, NotifyOn, Op, PriorityOptions, RouteOptions, Tx,
-    Validation,
+    self, ActivationClause, Criterion, Interrupt, NewNotification, NotifyOn, Op, PriorityOptions, QueueKey,
+    RouteOptions, Tx, Validation,
 };
 use crate::error::SqlError;
 use crate::interpreter::errors;
 use crate::interpreter::execution::{Done, Execution, Stop};
 use crate::interpreter::frame::Frame;
 use crate::interpreter::names::{object_name, spelled};
-use crate::output::Event;
 use crate::tsql::ast::ObjectName;
 use crate::tsql::ast::broker::Validation as WrittenValidation;
 use crate::tsql::ast::broker::{
@@ -31,7 +31,7 @@ pub(super) async fn run(
 ) -> Result<Done, Stop> {
     let notice = execution.operate(frame, |tx, _| define(statement, tx)).await?;
     if let Some(notice) = notice {
-        execution.emit(Event::Info(notice));
+        execution.inform(frame, notice);
     }
     Ok(Done::PLAIN)
 }
@@ -59,6 +59,9 @@ fn define(statement: &BrokerDdl, tx: &mut Tx<'_>) -> Op<Option<SqlError>> {
         BrokerDdl::CreateService { .. } | BrokerDdl::AlterService { .. } => define_service(statement, tx)?,
         BrokerDdl::CreateEventNotification { .. } | BrokerDdl::DropEventNotification { .. } => {
             define_notification(statement, tx)?;
+        }
+        BrokerDdl::CreatePrefixed { kind, name } => {
+            return Err(errors::too_many_prefixes(title(*kind), &name.to_string()).into());
         }
         BrokerDdl::Drop { kind, name } => drop_object(*kind, name, tx)?,
         statement => define_routing(statement, tx)?,
@@ -137,6 +140,19 @@ fn drop_object(kind: BrokerObjectKind, name: &ObjectName, tx: &mut Tx<'_>) -> Op
         BrokerObjectKind::Route => tx.drop_route(plain),
         BrokerObjectKind::RemoteServiceBinding => tx.drop_remote_service_binding(plain),
         BrokerObjectKind::BrokerPriority => tx.drop_broker_priority(plain),
+    }
+}
+
+/// A kind of object as errors name it.
+fn title(kind: BrokerObjectKind) -> &'static str {
+    match kind {
+        BrokerObjectKind::MessageType => "message type",
+        BrokerObjectKind::Contract => "contract",
+        BrokerObjectKind::Queue => "queue",
+        BrokerObjectKind::Service => "service",
+        BrokerObjectKind::Route => "route",
+        BrokerObjectKind::RemoteServiceBinding => "remote service binding",
+        BrokerObjectKind::BrokerPriority => "broker priority",
     }
 }
 
@@ -235,6 +251,17 @@ fn notify_on(scope: &NotificationScope, tx: &mut Tx<'_>) -> Op<NotifyOn> {
     Ok(match scope {
         NotificationScope::Server => NotifyOn::Server,
         NotificationScope::Database => NotifyOn::Database,
-        NotificationScope::Queue(name) => NotifyOn::Queue(tx.resolve_queue(&object_name(name)?)?),
+        NotificationScope::Queue(name) => NotifyOn::Queue(watched_queue(name, tx)?),
+    })
+}
+
+/// The queue of an event notification; one that is missing is 15151 here, not 208.
+fn watched_queue(name: &ObjectName, tx: &mut Tx<'_>) -> Op<QueueKey> {
+    let found = tx.resolve_queue(&object_name(name)?);
+    found.map_err(|interrupt| match interrupt {
+        Interrupt::Error(error) if error.number == 208 => {
+            not_found_or_denied("find", "queue", &name.to_string()).into()
+        }
+        other => other,
     })
 }

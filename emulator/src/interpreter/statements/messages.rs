@@ -11,7 +11,6 @@ use crate::interpreter::frame::Frame;
 use crate::interpreter::message_format::format_message;
 use crate::interpreter::operands::{integer, text};
 use crate::interpreter::scope::Scope;
-use crate::output::Event;
 use crate::relational::{convert, evaluate};
 use crate::tsql::ast::Expr;
 use crate::tsql::ast::statement::{RaiseError, Throw};
@@ -35,7 +34,7 @@ pub(super) async fn print(
             Ok(printable(ty, value)?)
         })
         .await?;
-    execution.emit(Event::Info(notice(0, 0, 1, message)));
+    execution.inform(frame, notice(0, 0, 1, message));
     Ok(Done::PLAIN)
 }
 
@@ -56,9 +55,9 @@ pub(super) async fn raise_error(
         return Err(Stop::raised(raised, Origin::Raiserror));
     }
     let error_number = if statement.set_error { raised.number } else { 0 };
-    execution.emit(Event::Info(raised));
+    execution.inform(frame, raised);
     if statement.no_wait {
-        execution.flush().await?;
+        execution.flush_all().await?;
     }
     Ok(Done { error_number, ..Done::PLAIN })
 }

@@ -68,13 +68,13 @@ fn start<'r>(
         StatementKind::Use(database) => Box::pin(ready(settings::use_database(execution, frame, database))),
         StatementKind::Execute(it) => Box::pin(execute::run(execution, frame, it)),
         StatementKind::Kill(it) => Box::pin(security::kill(execution, frame, it)),
-        StatementKind::Transaction(it) => Box::pin(ready(transactions::run(execution, frame, it))),
+        StatementKind::Transaction(it) => Box::pin(transactions::run(execution, frame, it)),
         StatementKind::Cursor(it) => Box::pin(cursors::run(execution, frame, it)),
         StatementKind::Select(it) => Box::pin(query::select(execution, frame, it)),
         StatementKind::Insert(it) => Box::pin(query::insert(execution, frame, it)),
         StatementKind::Update(it) => Box::pin(query::update(execution, frame, it)),
         StatementKind::Delete(it) => Box::pin(query::delete(execution, frame, it)),
-        StatementKind::Merge(_) => Box::pin(ready(Err(SqlError::unsupported("MERGE").into()))),
+        StatementKind::Merge(it) => Box::pin(query::merge(execution, frame, it)),
         StatementKind::Broker(it) => Box::pin(broker(execution, frame, it)),
         StatementKind::BrokerDdl(it) => Box::pin(broker_objects::run(execution, frame, it)),
         StatementKind::Ddl(it) => Box::pin(definition(execution, frame, it)),
@@ -151,7 +151,11 @@ async fn definition(
 ) -> Result<Done, Stop> {
     match statement {
         DdlStatement::CreateTable(it) => tables::create(execution, frame, it).await,
-        DdlStatement::AlterTable(_) => Err(SqlError::unsupported("ALTER TABLE").into()),
+        DdlStatement::AlterTable(it) => tables::alter(execution, frame, it).await,
+        DdlStatement::CreateIndex(it) => tables::create_index(execution, frame, it).await,
+        DdlStatement::DropIndex { if_exists, indexes } => {
+            tables::drop_indexes(execution, frame, indexes, *if_exists).await
+        }
         DdlStatement::TruncateTable(it) => tables::truncate(execution, frame, it).await,
         DdlStatement::Procedure(it) => procedures::define(execution, frame, it).await,
         DdlStatement::CreateSchema(it) => databases::create_schema(execution, frame, it).await,

@@ -3,6 +3,7 @@
 //! This file must not know what a transaction holds.
 
 use crate::error::SqlError;
+use crate::faults::Point;
 use crate::interpreter::execution::{Done, Execution, Stop};
 use crate::interpreter::frame::Frame;
 use crate::interpreter::operands::variable_text;
@@ -10,7 +11,7 @@ use crate::tsql::ast::statement::{TransactionName, TransactionStatement};
 
 /// Runs a transaction statement. Names of BEGIN and COMMIT mean nothing; ROLLBACK takes the name of a savepoint or of
 /// the outermost transaction.
-pub(super) fn run(
+pub(super) async fn run(
     execution: &mut Execution<'_>,
     frame: &mut Frame,
     statement: &TransactionStatement,
@@ -23,7 +24,7 @@ pub(super) fn run(
             let name = spelled(frame, name.as_ref())?;
             execution.begin_transaction(name)?;
         }
-        TransactionStatement::Commit { .. } => execution.commit_transaction()?,
+        TransactionStatement::Commit { .. } => execution.commit_transaction().await?,
         TransactionStatement::Rollback { name } => {
             let name = spelled(frame, name.as_ref())?;
             execution.roll_back_transaction(name.as_deref())?;
@@ -55,11 +56,13 @@ impl Execution<'_> {
     }
 
     /// Counts one level down, and commits at the outermost.
-    pub(in crate::interpreter) fn commit_transaction(&mut self) -> Result<(), Stop> {
+    pub(in crate::interpreter) async fn commit_transaction(&mut self) -> Result<(), Stop> {
+        let aftermath =
+            if self.trancount() == 1 { self.strike(Point::Commit, "COMMIT").await? } else { None };
         if let Some(descriptor) = self.engine(|core, call| core.commit(call))? {
             self.transaction_committed(descriptor);
         }
-        Ok(())
+        self.follow_up(aftermath).await
     }
 
     /// Rolls back everything, or to the savepoint of that name.

@@ -8,7 +8,7 @@ use crate::relational::dml::matching::Matching;
 use crate::relational::dml::output::Outputs;
 use crate::relational::dml::shape::Place;
 use crate::relational::environment::{Context, Environment};
-use crate::relational::query::{CommonTables, check_with};
+use crate::relational::query::CommonTables;
 use crate::tsql::ast::dml::Delete;
 
 /// Runs a DELETE.
@@ -17,7 +17,6 @@ use crate::tsql::ast::dml::Delete;
 /// 208, 1087, 229, 4406, and those of conditions; blocks where rows are locked.
 pub(crate) fn delete(statement: &Delete, env: &mut dyn Environment, tx: &mut Tx<'_>) -> Op<DmlOutcome> {
     let mut ctx = Context { env, tx };
-    check_with(&statement.with)?;
     let matching = Matching {
         target: &statement.target,
         from: &statement.from,

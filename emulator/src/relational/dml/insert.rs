@@ -12,7 +12,7 @@ use crate::relational::dml::shape::{Place, Shape};
 use crate::relational::environment::{Context, Environment};
 use crate::relational::errors;
 use crate::relational::expression::{Binder, Bound, value, whole_number};
-use crate::relational::query::{CommonTables, bind_query, check_with};
+use crate::relational::query::{CommonTables, bind_query};
 use crate::relational::scope::{Frame, Scope};
 use crate::tsql::ast::dml::{Insert, InsertSource, ValueOrDefault};
 use crate::tsql::ast::name::Ident;
@@ -23,10 +23,9 @@ use crate::value::{Column, SqlType, Value};
 ///
 /// # Errors
 /// 109, 110, 120, 121, 213 for numbers of values that do not match, 544 for identity values, 515, 2628, 2627, and those
-/// of expressions and queries; 40510 for EXEC.
+/// of expressions and queries.
 pub(crate) fn insert(statement: &Insert, env: &mut dyn Environment, tx: &mut Tx<'_>) -> Op<DmlOutcome> {
     let mut ctx = Context { env, tx };
-    check_with(&statement.with)?;
     let shape = Shape::of(&statement.target, Permission::Insert, &ctx)?;
     let columns = Columns::of(&shape, &statement.columns, &ctx)?;
     let ctes = CommonTables::of(&statement.with);
@@ -39,8 +38,29 @@ pub(crate) fn insert(statement: &Insert, env: &mut dyn Environment, tx: &mut Tx<
             let rows = plan.run(None, None, &mut ctx)?;
             rows.into_iter().map(|row| columns.spread(&shape, row.into_iter().map(Some))).collect()
         }
-        InsertSource::Execute(_) => return Err(SqlError::unsupported("INSERT .. EXEC").into()),
+        InsertSource::Execute(_) => return Err(SqlError::unsupported("INSERT .. EXEC here").into()),
     };
+    complete(statement, &shape, given, &mut ctx)
+}
+
+/// Runs an INSERT of rows that a procedure or text has returned.
+///
+/// # Errors
+/// 213 when they have another number of values, and those of INSERT.
+pub(crate) fn insert_returned(
+    statement: &Insert,
+    rows: &[Vec<Value>],
+    env: &mut dyn Environment,
+    tx: &mut Tx<'_>,
+) -> Op<DmlOutcome> {
+    let mut ctx = Context { env, tx };
+    let shape = Shape::of(&statement.target, Permission::Insert, &ctx)?;
+    let columns = Columns::of(&shape, &statement.columns, &ctx)?;
+    let mut given = Vec::with_capacity(rows.len());
+    for row in rows {
+        columns.check_width(row.len())?;
+        given.push(columns.spread(&shape, row.iter().cloned().map(Some)));
+    }
     complete(statement, &shape, given, &mut ctx)
 }
 
@@ -85,6 +105,11 @@ impl Columns {
         Ok(Columns { places, listed: true })
     }
 
+    /// Where the values go in a row, in their order.
+    pub(super) fn places(&self) -> &[usize] {
+        &self.places
+    }
+
     /// Values in the order of the columns, put at their places in a row.
     pub(super) fn spread(
         &self,
@@ -106,7 +131,11 @@ impl Columns {
         if width == self.places.len() { Ok(()) } else { Err(errors::insert_definition()) }
     }
 
-    fn check_values(&self, width: usize) -> Result<(), SqlError> {
+    /// Whether that many written values fit.
+    ///
+    /// # Errors
+    /// 109, 110, 213
+    pub(super) fn check_values(&self, width: usize) -> Result<(), SqlError> {
         match width.cmp(&self.places.len()) {
             std::cmp::Ordering::Equal => Ok(()),
             _ if !self.listed => Err(errors::insert_definition()),
@@ -185,7 +214,11 @@ fn values(
     Ok(given)
 }
 
-fn check_assignable(bound: &Bound, to: SqlType) -> Result<(), SqlError> {
+/// Whether a value can go into a column of that type.
+///
+/// # Errors
+/// 206, 257
+pub(super) fn check_assignable(bound: &Bound, to: SqlType) -> Result<(), SqlError> {
     if bound.is_null_constant() || bound.ty == to { Ok(()) } else { check_allowed(bound.ty, to, false) }
 }
 

@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use crate::engine::{Op, Permission};
+use crate::engine::{LockMode, Op, Permission, ReadHint};
 use crate::error::SqlError;
 use crate::relational::dml::insert::limit;
 use crate::relational::dml::shape::Shape;
 use crate::relational::environment::Context;
 use crate::relational::errors;
-use crate::relational::expression::{Binder, holds};
+use crate::relational::expression::{Binder, Predicate, holds};
 use crate::relational::query::{
-    BoundSource, CommonTables, FromBinder, Target, TargetMatch, TargetRows, narrow, rows_of,
+    BoundSource, CommonTables, FromBinder, Source, Target, TargetMatch, TargetRows, narrow, rows_of, scan,
 };
 use crate::relational::scope::{Frame, Scope, ScopeColumn};
 use crate::tsql::ast::dml::{DmlFilter, DmlTarget};
@@ -42,6 +42,23 @@ pub(super) struct Found {
     /// The columns of the rows.
     pub(super) columns: Vec<ScopeColumn>,
     source: BoundSource,
+}
+
+impl Found {
+    /// The sources of a statement that has exactly two, the target first.
+    ///
+    /// # Errors
+    /// 4406 when the target is a common table expression or stands elsewhere.
+    pub(super) fn into_sides(self) -> Result<(Found, Source, Source), SqlError> {
+        let Source::Join(join) = self.source.source else {
+            return Err(errors::not_updatable("target of MERGE"));
+        };
+        if self.rows.offset != 0 || self.rows.mapping.is_some() {
+            return Err(errors::not_updatable("target of MERGE"));
+        }
+        let source = BoundSource { source: Source::Nothing, columns: Vec::new() };
+        Ok((Found { source, ..self }, join.left, join.right))
+    }
 }
 
 impl Matching<'_> {
@@ -85,21 +102,21 @@ impl Matching<'_> {
             }
             Some(DmlFilter::CurrentOf(_)) => return Err(SqlError::unsupported("WHERE CURRENT OF").into()),
         };
-        let source = BoundSource { source: narrow(source.source, filter.as_ref(), ctx), columns: Vec::new() };
-        let mut kept = Vec::new();
+        let mut source =
+            BoundSource { source: narrow(source.source, filter.as_ref(), ctx), columns: Vec::new() };
+        lock_for_change(&mut source.source);
+        let early = match self.top {
+            Some(top) if !top.percent => limit(Some(top), 0, ctx)?,
+            _ => None,
+        };
+        let matching = match scan(&source.source, filter.as_ref(), early, None, ctx)? {
+            Some(rows) => rows,
+            None => joined(&source.source, filter.as_ref(), ctx)?,
+        };
         let mut seen = HashSet::new();
-        for row in rows_of(&source.source, filter.as_ref(), None, ctx)? {
-            let fits = match &filter {
-                None => true,
-                Some(filter) => holds(filter, &Frame::new(&row, None), ctx)? == Some(true),
-            };
-            // The target side of an outer join may be missing.
-            if let (true, Some(id)) = (fits, target.id(&row))
-                && seen.insert(id)
-            {
-                kept.push(row);
-            }
-        }
+        // The target side of an outer join may be missing, and it may meet several rows of the other.
+        let mut kept: Vec<Vec<Value>> =
+            matching.into_iter().filter(|row| target.id(row).is_some_and(|id| seen.insert(id))).collect();
         if let Some(limit) = limit(self.top, kept.len(), ctx)? {
             kept.truncate(limit);
         }
@@ -142,6 +159,36 @@ impl Matching<'_> {
             DmlTarget::Variable(name) => name.to_string(),
             DmlTarget::Table { name, .. } => name.to_string(),
         }
+    }
+}
+
+/// Rows of several sources for which the condition holds.
+fn joined(source: &Source, filter: Option<&Predicate>, ctx: &mut Context<'_, '_>) -> Op<Vec<Vec<Value>>> {
+    let rows = rows_of(source, filter, None, ctx)?;
+    let Some(filter) = filter else { return Ok(rows) };
+    let mut kept = Vec::new();
+    for row in rows {
+        if holds(filter, &Frame::new(&row, None), ctx)? == Some(true) {
+            kept.push(row);
+        }
+    }
+    Ok(kept)
+}
+
+/// Rows of the target are read as such that will be changed: READPAST skips those that somebody means to change, too.
+pub(super) fn lock_for_change(source: &mut Source) {
+    match source {
+        Source::Table { options, with_ids: true, .. } => {
+            options.lock = Some(options.lock.map_or(LockMode::U, |lock| lock.join(LockMode::U)));
+            if options.hint == ReadHint::NoLock {
+                options.hint = ReadHint::Wait;
+            }
+        }
+        Source::Join(join) => {
+            lock_for_change(&mut join.left);
+            lock_for_change(&mut join.right);
+        }
+        _ => {}
     }
 }
 

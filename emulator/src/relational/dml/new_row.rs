@@ -1,4 +1,4 @@
-//! Complete rows from given values: conversion to column types, defaults, identity, NOT NULL, computed columns.
+//! Complete rows from given values: conversion to column types, defaults, identity, computed columns, NOT NULL, CHECK.
 
 use crate::engine::Op;
 use crate::error::SqlError;
@@ -7,16 +7,17 @@ use crate::relational::convert::assign;
 use crate::relational::dml::shape::{Place, Shape};
 use crate::relational::environment::Context;
 use crate::relational::errors;
-use crate::relational::expression::{Binder, Bound, value};
+use crate::relational::expression::{Binder, Bound, Predicate, holds, value};
 use crate::relational::query::CommonTables;
 use crate::relational::scope::{Frame, Scope};
-use crate::relational::stored_expression::parse_expression;
+use crate::relational::stored_expression::{parse_condition, parse_expression};
 use crate::value::{SqlType, Value};
 
 /// Makes complete rows for one table.
 pub(super) struct RowMaker {
     defaults: Vec<Option<Bound>>,
     computed: Vec<Option<Bound>>,
+    checks: Vec<Predicate>,
 }
 
 impl RowMaker {
@@ -39,7 +40,8 @@ impl RowMaker {
             defaults.push(bind_stored(column.default.as_deref(), &Scope::empty(), ctx)?);
             computed.push(bind_stored(column.computed.as_deref(), &scope, ctx)?);
         }
-        Ok(RowMaker { defaults, computed })
+        let checks = bind_checks(shape, &scope, ctx)?;
+        Ok(RowMaker { defaults, computed, checks })
     }
 
     /// A row to insert: columns without a value get their default, the identity column its next value.
@@ -90,7 +92,11 @@ impl RowMaker {
         }
     }
 
-    fn finished(
+    /// A row with its computed columns, checked.
+    ///
+    /// # Errors
+    /// 515, 547 and those of computed columns.
+    pub(super) fn finished(
         &self,
         shape: &Shape,
         mut row: Vec<Value>,
@@ -105,13 +111,26 @@ impl RowMaker {
         }
         let wrong =
             row.iter().zip(&shape.columns).find(|(value, column)| value.is_null() && !column.column.nullable);
-        match wrong {
-            Some((_, column)) => {
-                Err(errors::null_not_allowed(&column.column.name, &shape.name, statement).into())
-            }
-            None => Ok(row),
+        if let Some((_, column)) = wrong {
+            return Err(errors::null_not_allowed(&column.column.name, &shape.name, statement).into());
         }
+        for (check, predicate) in shape.checks.iter().zip(&self.checks) {
+            // A condition that is unknown is satisfied.
+            if holds(predicate, &Frame::new(&row, None), ctx)? == Some(false) {
+                return Err(errors::check_violated(statement, &check.name, &shape.name).into());
+            }
+        }
+        Ok(row)
     }
+}
+
+fn bind_checks(shape: &Shape, scope: &Scope<'_>, ctx: &mut Context<'_, '_>) -> Op<Vec<Predicate>> {
+    let mut bound = Vec::with_capacity(shape.checks.len());
+    for check in &shape.checks {
+        let condition = parse_condition(&check.condition)?;
+        bound.push(Binder::new(scope, CommonTables::NONE, ctx).condition(&condition)?);
+    }
+    Ok(bound)
 }
 
 /// A value as its column stores it: in the column's type and collation.

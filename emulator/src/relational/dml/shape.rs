@@ -1,6 +1,6 @@
 //! The table or table variable a statement writes to: its name and columns, whichever of the two it is.
 
-use crate::engine::{ObjectKind, Op, Permission, TableColumn, TableKey};
+use crate::engine::{CheckDef, ObjectKind, Op, Permission, TableColumn, TableKey};
 use crate::error::SqlError;
 use crate::relational::environment::Context;
 use crate::relational::errors;
@@ -19,6 +19,8 @@ pub(super) struct Shape {
     pub(super) name: String,
     /// Its columns.
     pub(super) columns: Vec<TableColumn>,
+    /// Its CHECK constraints.
+    pub(super) checks: Vec<CheckDef>,
 }
 
 /// A table or a table variable.
@@ -62,9 +64,9 @@ impl Shape {
         ctx: &Context<'_, '_>,
     ) -> Result<Shape, SqlError> {
         ctx.tx.require_on_table(permission, key)?;
-        let columns = ctx.tx.table_def(key).map(|def| def.columns.clone()).unwrap_or_default();
+        let def = ctx.tx.table_def(key).cloned().unwrap_or_default();
         let name = ctx.tx.state().object(key).map_or_else(String::new, |object| object.name.to_string());
-        Ok(Shape { place: Place::Table(key), name, columns })
+        Ok(Shape { place: Place::Table(key), name, columns: def.columns, checks: def.checks })
     }
 
     /// A table variable by its name.
@@ -77,6 +79,7 @@ impl Shape {
             place: Place::Variable(name.to_owned()),
             name: name.to_owned(),
             columns: table.columns.clone(),
+            checks: table.checks.clone(),
         })
     }
 

@@ -11,7 +11,7 @@ use crate::relational::dml::shape::Place;
 use crate::relational::environment::{Context, Environment};
 use crate::relational::errors;
 use crate::relational::expression::{Binder, Bound, value};
-use crate::relational::query::{CommonTables, check_with};
+use crate::relational::query::CommonTables;
 use crate::relational::scope::{Frame, Scope};
 use crate::tsql::ast::Expr;
 use crate::tsql::ast::dml::{Update, UpdateAssignment, ValueOrDefault};
@@ -25,7 +25,6 @@ use crate::value::{SqlType, Value};
 /// 207, 208, 264, 271, 515, 1087, 229, 2627, 2628, 4406, 8102, and those of expressions; blocks where rows are locked.
 pub(crate) fn update(statement: &Update, env: &mut dyn Environment, tx: &mut Tx<'_>) -> Op<DmlOutcome> {
     let mut ctx = Context { env, tx };
-    check_with(&statement.with)?;
     let matching = Matching {
         target: &statement.target,
         from: &statement.from,
@@ -57,14 +56,18 @@ pub(crate) fn update(statement: &Update, env: &mut dyn Environment, tx: &mut Tx<
 }
 
 /// One entry of SET, bound.
-struct Set {
+pub(super) struct Set {
     column: Option<usize>,
     variable: Option<(String, SqlType)>,
     /// `None` is DEFAULT.
     value: Option<Bound>,
 }
 
-fn bind_sets(
+/// Binds the entries of SET over the columns of the statement's rows.
+///
+/// # Errors
+/// 207, 264, 271, 8102, and those of expressions.
+pub(super) fn bind_sets(
     assignments: &[UpdateAssignment],
     found: &Found,
     ctes: CommonTables<'_>,
@@ -143,7 +146,10 @@ fn declared(name: &VariableName, ctx: &Context<'_, '_>) -> Result<(String, SqlTy
 }
 
 /// A row's new values; variables are assigned on the way.
-fn changed(
+///
+/// # Errors
+/// 515, 547, 2628, and those of expressions.
+pub(super) fn changed(
     sets: &[Set],
     found: &Found,
     maker: &RowMaker,
@@ -169,7 +175,11 @@ fn changed(
     maker.updated(&found.shape, new, ctx)
 }
 
-fn store(found: &Found, changes: Vec<(u64, Vec<Value>)>, ctx: &mut Context<'_, '_>) -> Op<()> {
+/// Gives rows of the target their new values.
+///
+/// # Errors
+/// 2627, 2601.
+pub(super) fn store(found: &Found, changes: Vec<(u64, Vec<Value>)>, ctx: &mut Context<'_, '_>) -> Op<()> {
     match &found.shape.place {
         Place::Table(key) => {
             let changes = changes.into_iter().map(|(id, row)| (RowId(id), row)).collect();

@@ -12,6 +12,7 @@ use crate::relational::environment::Context;
 use crate::relational::errors;
 use crate::relational::expression::coerce::coerce;
 use crate::relational::expression::literal::{bind_literal, negated};
+use crate::relational::expression::xml_method::is_nodes_column;
 use crate::relational::expression::{Bound, Collating, CollationSource, Conversion, Node};
 use crate::relational::query::{CommonTables, bind_scalar_subquery};
 use crate::relational::resolve_type::resolve_cast_type;
@@ -84,7 +85,7 @@ impl<'b, 'c, 't> Binder<'b, 'c, 't> {
             Expr::Function(call) => self.call(call),
             Expr::Subquery(query) => bind_scalar_subquery(query, self.scope, self.ctes, self.ctx),
             Expr::Collate { operand, collation } => self.collate(operand, collation.as_str()),
-            Expr::Method { method, .. } => Err(SqlError::unsupported(format!("method .{method}()")).into()),
+            Expr::Method { target, method, arguments } => self.xml_method(target, method.as_str(), arguments),
             Expr::Parse { .. } => Err(SqlError::unsupported("PARSE and TRY_PARSE").into()),
             Expr::AtTimeZone { .. } => Err(SqlError::unsupported("AT TIME ZONE").into()),
             Expr::NextValueFor(_) => Err(SqlError::unsupported("NEXT VALUE FOR").into()),
@@ -124,6 +125,9 @@ impl<'b, 'c, 't> Binder<'b, 'c, 't> {
 
     fn column(&mut self, name: &ObjectName) -> Op<Bound> {
         let found = self.scope.find(name)?;
+        if is_nodes_column(&found.column) {
+            return Err(errors::nodes_column(&found.column.name).into());
+        }
         let bound = Bound::column(found.index, &found.column);
         Ok(Bound { node: Node::Column { level: found.level, index: found.index }, ..bound })
     }

@@ -22,6 +22,7 @@ pub(crate) fn looks_only_at(bound: &Bound, allowed: &dyn Fn(usize) -> bool) -> b
         }
         Node::Coalesce(list) => list.iter().all(within),
         Node::Call { arguments, .. } => arguments.iter().all(within),
+        Node::Xml { target, .. } => within(target),
         Node::Subquery(_) => false,
     }
 }

@@ -16,6 +16,7 @@ use crate::relational::functions::{Body, Call, Nulls};
 use crate::relational::like::Pattern;
 use crate::relational::query::Subquery;
 use crate::relational::scope::Frame;
+use crate::relational::xml;
 use crate::tsql::ast::expr::CompareOp;
 use crate::value::{Collation, SqlType, Value};
 
@@ -55,6 +56,7 @@ pub(crate) fn value(bound: &Bound, frame: &Frame<'_>, ctx: &mut Context<'_, '_>)
         }
         Node::Coalesce(list) => first_value(list, frame, ctx),
         Node::Call { .. } => called(bound, frame, ctx),
+        Node::Xml { target, method, path } => Ok(xml::apply(method, path, &value(target, frame, ctx)?)?),
         Node::Subquery(query) => query.scalar(frame, ctx),
     }
 }

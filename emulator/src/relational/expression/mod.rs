@@ -11,6 +11,7 @@ mod condition;
 mod evaluate;
 mod literal;
 mod special;
+mod xml_method;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::relational::errors;
 use crate::relational::functions::Function;
 use crate::relational::like::Pattern;
 use crate::relational::query::Subquery;
+use crate::relational::xml::{Path, XmlMethod};
 use crate::tsql::ast::expr::{BinaryOp, CompareOp};
 use crate::value::{Collation, SqlType, Value};
 
@@ -27,6 +29,7 @@ pub(crate) use call::has_aggregate;
 pub(crate) use coerce::{coerce, coerce_for_assignment};
 pub(crate) use columns::looks_only_at;
 pub(crate) use evaluate::{holds, value, whole_number};
+pub(crate) use xml_method::{constant as xml_constant, nodes_column};
 
 /// A scalar expression with its static type.
 #[derive(Debug, PartialEq)]
@@ -87,6 +90,15 @@ pub(crate) enum Node {
         function: &'static Function,
         /// Arguments, converted to its parameters.
         arguments: Vec<Bound>,
+    },
+    /// A method of an xml value.
+    Xml {
+        /// The value.
+        target: Box<Bound>,
+        /// The method.
+        method: XmlMethod,
+        /// Its path.
+        path: Path,
     },
     /// A subquery as a value.
     Subquery(Box<Subquery>),

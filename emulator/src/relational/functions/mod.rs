@@ -4,6 +4,7 @@
 //! gets values of those types. Functions that treat their arguments in a special way (COALESCE, aggregates) are bound
 //! in `expression`. Must not know expressions or rows.
 
+mod application_locks;
 mod date_part;
 mod dates;
 mod dates_from_parts;
@@ -18,6 +19,7 @@ use crate::error::SqlError;
 use crate::relational::environment::Context;
 use crate::value::{Collation, SqlType, Text, Value};
 
+pub(crate) use application_locks::ApplicationLock;
 pub(crate) use date_part::DatePart;
 
 /// One built-in function.
@@ -97,7 +99,8 @@ pub(crate) struct Call<'a> {
 
 /// The function of that name, compared without case.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
-    let families: [&'static [Function]; 8] = [
+    let families: [&'static [Function]; 9] = [
+        application_locks::FUNCTIONS,
         text::FUNCTIONS,
         text_edit::FUNCTIONS,
         dates::FUNCTIONS,

@@ -7,7 +7,7 @@ use crate::engine::{DatabaseId, ObjectKind, Op, QueueKey, ReadHint, ReadOptions,
 use crate::error::SqlError;
 use crate::relational::environment::Context;
 use crate::relational::errors;
-use crate::relational::expression::{Binder, Bound, Predicate, coerce};
+use crate::relational::expression::{Binder, Bound, Predicate, coerce, nodes_column, xml_constant};
 use crate::relational::names::engine_name;
 use crate::relational::query::access::{KeyAccess, equi_pairs};
 use crate::relational::query::hints::read_options;
@@ -16,6 +16,7 @@ use crate::relational::query::target::{Target, TargetMatch, TargetRows};
 use crate::relational::query::{CommonTables, queue_columns};
 use crate::relational::scope::{Qualifier, Scope, ScopeColumn};
 use crate::relational::types::common_type;
+use crate::relational::xml::{Path, parse_path};
 use crate::tsql::ast::dml::DmlTarget;
 use crate::tsql::ast::name::{Ident, ObjectName, eq_ignore_case};
 use crate::tsql::ast::query::{JoinKind, TableAlias, TableHint, TableSource};
@@ -61,6 +62,8 @@ pub(crate) enum Source {
     },
     /// VALUES as a table.
     Values(Vec<Vec<Bound>>),
+    /// `xml.nodes(path)`
+    Nodes(Box<Bound>, Path),
     /// A derived table or common table expression.
     Derived(Box<Plan>),
     /// A join.
@@ -179,7 +182,7 @@ impl<'b, 'c, 't> FromBinder<'b, 'c, 't> {
             TableSource::Function(function) => {
                 Err(SqlError::unsupported(format!("table-valued function {}", function.name)).into())
             }
-            TableSource::Nodes { .. } => Err(SqlError::unsupported("method .nodes()").into()),
+            TableSource::Nodes { target, path, alias } => self.nodes(target, path, alias),
         }
     }
 
@@ -294,6 +297,16 @@ impl<'b, 'c, 't> FromBinder<'b, 'c, 't> {
         }
         let source = Source::Variable { name: name.to_owned(), with_ids: is_target };
         Ok(with_id(BoundSource { source, columns: qualified(&qualifier, columns) }, is_target))
+    }
+
+    /// `.nodes()`: one row for each node.
+    fn nodes(&mut self, target: &Expr, path: &Expr, alias: &TableAlias) -> Op<BoundSource> {
+        let scope = Scope::new(&[], self.parent);
+        let target = Binder::new(&scope, self.ctes, self.ctx).xml_target(target)?;
+        self.reach = self.reach.max(scope.reach());
+        let path = parse_path(xml_constant(Some(path), "nodes")?, &self.ctes.namespaces())?;
+        let columns = qualified(&Qualifier::default(), vec![nodes_column("")]);
+        renamed(BoundSource { source: Source::Nodes(Box::new(target), path), columns }, alias)
     }
 
     /// VALUES: each column has the type all its values share.

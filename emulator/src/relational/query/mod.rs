@@ -33,13 +33,13 @@ mod subquery;
 mod target;
 
 pub(crate) use common_tables::CommonTables;
-pub(crate) use from::{BoundSource, FromBinder};
+pub(crate) use from::{BoundSource, FromBinder, Source};
 pub(crate) use order::{SortKey, bind_sort_keys, order_of};
 pub(crate) use plan::bind_query;
 pub(crate) use projection::Projection;
 pub(crate) use queue::{queue_columns, queue_row};
 pub(crate) use select::narrow;
-pub(crate) use source::rows_of;
-pub(crate) use statement::{QueryOutcome, check_with, query};
+pub(crate) use source::{rows_of, scan};
+pub(crate) use statement::{QueryOutcome, query};
 pub(crate) use subquery::{Subquery, bind_exists, bind_scalar_subquery, bind_subquery};
 pub(crate) use target::{Target, TargetMatch, TargetRows};

@@ -9,10 +9,11 @@ use crate::relational::compare::write_key;
 use crate::relational::convert::convert;
 use crate::relational::environment::Context;
 use crate::relational::expression::{holds, value, whole_number};
+use crate::relational::query::from::Source;
 use crate::relational::query::group::grouped;
 use crate::relational::query::order::row_order;
 use crate::relational::query::plan::{Body, Plan, SelectPlan, SetPlan, TopPlan};
-use crate::relational::query::source::rows_of;
+use crate::relational::query::source::{keep_locked, rows_of, scan};
 use crate::relational::scope::Frame;
 use crate::tsql::ast::query::SetOperator;
 use crate::value::{Collation, Value};
@@ -64,6 +65,7 @@ impl Plan {
         ctx: &mut Context<'_, '_>,
     ) -> Op<Vec<Vec<Value>>> {
         let early = self.early_limit(outer, limit, ctx)?;
+        let claims = self.claims();
         let mut rows = match &self.body {
             Body::Select(select) => select.rows(self.visible(), early, outer, ctx)?,
             Body::Set(set) => set.rows(outer, ctx)?,
@@ -75,7 +77,16 @@ impl Plan {
         if let Some(limit) = limit {
             rows.truncate(limit);
         }
+        if let Some(source) = claims {
+            keep_locked(source, &rows, ctx)?;
+        }
         Ok(rows)
+    }
+
+    /// The table whose rows stay locked when the query takes them, and only then; its rows carry their ids at the end.
+    fn claims(&self) -> Option<&Source> {
+        let Body::Select(select) = &self.body else { return None };
+        select.claims().then_some(&select.source)
     }
 
     /// Whether the query has a row; its select list is not evaluated unless that matters.
@@ -153,7 +164,10 @@ impl SelectPlan {
             }
             let frame = Frame::new(&row, outer);
             let projected: Op<Vec<Value>> = self.items.iter().map(|item| value(item, &frame, ctx)).collect();
-            let projected = projected?;
+            let mut projected = projected?;
+            if self.claims() {
+                projected.extend(row.last().cloned());
+            }
             let collation = |index: usize| self.items[index].collating.collation;
             if !self.distinct || seen.insert(row_key(&projected[..visible], collation)) {
                 rows.push(projected);
@@ -166,6 +180,37 @@ impl SelectPlan {
         Ok(!self.unprojected(Some(1).filter(|_| self.group.is_none()), outer, ctx)?.is_empty())
     }
 
+    /// Whether it reads one table, row by row; grouped and distinct rows stay locked whether they are taken or not.
+    fn is_scan(&self) -> bool {
+        self.group.is_none() && !self.distinct
+    }
+
+    /// Whether the rows it takes stay locked.
+    fn claims(&self) -> bool {
+        let locks = matches!(&self.source, Source::Table { options, .. } if options.lock.is_some());
+        locks && self.is_scan()
+    }
+
+    fn filtered(
+        &self,
+        limit: Option<usize>,
+        outer: Option<&Frame<'_>>,
+        ctx: &mut Context<'_, '_>,
+    ) -> Op<Vec<Vec<Value>>> {
+        let rows = rows_of(&self.source, self.filter.as_ref(), outer, ctx)?;
+        let Some(filter) = &self.filter else { return Ok(rows) };
+        let mut kept = Vec::new();
+        for row in rows {
+            if limit.is_some_and(|limit| kept.len() >= limit) {
+                break;
+            }
+            if holds(filter, &Frame::new(&row, outer), ctx)? == Some(true) {
+                kept.push(row);
+            }
+        }
+        Ok(kept)
+    }
+
     /// Filtered and grouped rows.
     fn unprojected(
         &self,
@@ -173,21 +218,13 @@ impl SelectPlan {
         outer: Option<&Frame<'_>>,
         ctx: &mut Context<'_, '_>,
     ) -> Op<Vec<Vec<Value>>> {
-        let rows = rows_of(&self.source, self.filter.as_ref(), outer, ctx)?;
-        let rows = match &self.filter {
-            None => rows,
-            Some(filter) => {
-                let mut kept = Vec::new();
-                for row in rows {
-                    if limit.is_some_and(|limit| kept.len() >= limit) {
-                        break;
-                    }
-                    if holds(filter, &Frame::new(&row, outer), ctx)? == Some(true) {
-                        kept.push(row);
-                    }
-                }
-                kept
-            }
+        let rows = match self.is_scan() {
+            true => scan(&self.source, self.filter.as_ref(), limit, outer, ctx)?,
+            false => None,
+        };
+        let rows = match rows {
+            Some(rows) => rows,
+            None => self.filtered(limit, outer, ctx)?,
         };
         match &self.group {
             None => Ok(rows),

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::engine::{Access, Op, ReadOptions, TableKey};
+use crate::engine::{Access, Op, ReadOptions, RowId, RowRead, TableKey};
 use crate::relational::compare::{in_collation, write_key};
 use crate::relational::environment::Context;
 use crate::relational::errors;
@@ -14,6 +14,7 @@ use crate::relational::query::access::{KeyAccess, fixed_side};
 use crate::relational::query::from::{Join, Source};
 use crate::relational::query::queue_row;
 use crate::relational::scope::Frame;
+use crate::relational::xml;
 use crate::tsql::ast::query::JoinKind;
 use crate::value::{Collation, Value};
 
@@ -42,11 +43,58 @@ pub(crate) fn rows_of(
         Source::View { view, database } => view.rows(ctx.tx, *database),
         Source::Variable { name, with_ids } => variable_rows(name, *with_ids, ctx),
         Source::Values(rows) => values_rows(rows, outer, ctx),
+        Source::Nodes(target, path) => {
+            let target = value(target, &Frame::new(&[], outer), ctx)?;
+            Ok(xml::nodes(path, &target)?.into_iter().map(|node| vec![node]).collect())
+        }
         Source::Derived(plan) => plan.run(outer, None, ctx),
         Source::Join(join) => join_rows(join, outer, ctx),
     }
 }
 
+/// The rows of a single table for which `filter` holds, no more than `limit`, each followed by its id. Rows are looked at
+/// one by one and no longer than needed, and none of them stays locked: see [`keep_locked`]. `None` when the source is
+/// anything but a single table.
+pub(crate) fn scan(
+    source: &Source,
+    filter: Option<&Predicate>,
+    limit: Option<usize>,
+    outer: Option<&Frame<'_>>,
+    ctx: &mut Context<'_, '_>,
+) -> Op<Option<Vec<Vec<Value>>>> {
+    let Source::Table { key, options, access, .. } = source else { return Ok(None) };
+    let mut taken = Vec::new();
+    for id in row_ids(*key, *options, access.as_ref().zip(filter), outer, ctx)? {
+        if limit.is_some_and(|limit| taken.len() >= limit) {
+            break;
+        }
+        let Some(row) = ctx.tx.read_row(*key, id, *options)? else { continue };
+        let row = with_row_id(&row);
+        let fits = match filter {
+            None => true,
+            Some(filter) => holds(filter, &Frame::new(&row, outer), ctx)? == Some(true),
+        };
+        if fits {
+            taken.push(row);
+        }
+    }
+    Ok(Some(taken))
+}
+
+/// Keeps the rows that a scan has found and its statement has taken locked, as the hints of the table ask for. The rows
+/// end with their ids.
+pub(crate) fn keep_locked(source: &Source, rows: &[Vec<Value>], ctx: &mut Context<'_, '_>) -> Op<()> {
+    let Source::Table { key, options, .. } = source else { return Ok(()) };
+    for row in rows {
+        if let Some(Value::BigInt(id)) = row.last() {
+            // What READPAST has to skip, the scan has skipped.
+            ctx.tx.keep_locked(*key, RowId(*id as u64), *options)?;
+        }
+    }
+    Ok(())
+}
+
+/// All rows of a table. They stay locked as the hints ask for, unless the statement changes them, which locks them itself.
 fn table_rows(
     table: TableKey,
     options: ReadOptions,
@@ -55,6 +103,33 @@ fn table_rows(
     outer: Option<&Frame<'_>>,
     ctx: &mut Context<'_, '_>,
 ) -> Op<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for id in row_ids(table, options, access, outer, ctx)? {
+        let Some(row) = ctx.tx.read_row(table, id, options)? else { continue };
+        if with_ids {
+            rows.push(with_row_id(&row));
+        } else if ctx.tx.keep_locked(table, id, options)? {
+            rows.push(row.values.to_vec());
+        }
+    }
+    Ok(rows)
+}
+
+fn with_row_id(row: &RowRead) -> Vec<Value> {
+    let mut values = Vec::with_capacity(row.values.len() + 1);
+    values.extend_from_slice(&row.values);
+    values.push(row_id(row.id.0));
+    values
+}
+
+/// The rows to look at: those with the key that the condition fixes, or all.
+fn row_ids(
+    table: TableKey,
+    options: ReadOptions,
+    access: Option<(&KeyAccess, &Predicate)>,
+    outer: Option<&Frame<'_>>,
+    ctx: &mut Context<'_, '_>,
+) -> Op<Vec<RowId>> {
     let mut wanted = Vec::new();
     if let Some((access, filter)) = access {
         let frame = Frame::new(&[], outer);
@@ -69,18 +144,7 @@ fn table_rows(
         Some((access, _)) if wanted.len() == access.places.len() => Access::Key(&access.key, &wanted),
         _ => Access::Scan,
     };
-    let read = ctx.tx.rows(table, access, options, |_| Ok(true))?;
-    Ok(read
-        .into_iter()
-        .map(|row| {
-            let mut values = Vec::with_capacity(row.values.len() + usize::from(with_ids));
-            values.extend_from_slice(&row.values);
-            if with_ids {
-                values.push(row_id(row.id.0));
-            }
-            values
-        })
-        .collect())
+    ctx.tx.row_ids(table, access, options)
 }
 
 fn variable_rows(name: &str, with_ids: bool, ctx: &Context<'_, '_>) -> Op<Vec<Vec<Value>>> {

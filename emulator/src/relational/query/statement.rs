@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::engine::{Op, TableColumn, TableDef, Tx};
-use crate::error::SqlError;
 use crate::relational::compare::in_collation;
 use crate::relational::convert::convert;
 use crate::relational::environment::{Context, Environment};
@@ -14,7 +13,7 @@ use crate::relational::query::CommonTables;
 use crate::relational::query::plan::{Plan, bind_offset, bind_query, check_for};
 use crate::relational::query::select::{BoundSelect, SelectBinder};
 use crate::relational::scope::Frame;
-use crate::tsql::ast::query::{QueryBody, Select, With};
+use crate::tsql::ast::query::{QueryBody, Select};
 use crate::tsql::ast::{ObjectName, SelectItem, SelectStatement};
 use crate::value::{Column, Value};
 
@@ -51,7 +50,6 @@ pub(crate) fn query(
     tx: &mut Tx<'_>,
 ) -> Op<QueryOutcome> {
     let mut ctx = Context { env, tx };
-    check_with(&statement.with)?;
     let ctes = CommonTables::of(&statement.with);
     if let QueryBody::Select(select) = &statement.query.body {
         let assigns = select.items.iter().any(|item| matches!(item, SelectItem::Assign { .. }));
@@ -65,14 +63,6 @@ pub(crate) fn query(
     }
     let rows = plan.run(None, None, &mut ctx)?;
     Ok(QueryOutcome::Rows { columns: plan.columns.into(), rows })
-}
-
-/// Refuses what WITH may hold and is not built.
-///
-/// # Errors
-/// 40510
-pub(crate) fn check_with(with: &With) -> Result<(), SqlError> {
-    if with.xml_namespaces.is_empty() { Ok(()) } else { Err(SqlError::unsupported("WITH XMLNAMESPACES")) }
 }
 
 /// The rows are found before the first assignment; then every row assigns in turn.
@@ -114,7 +104,7 @@ fn into(plan: &Plan, table: &ObjectName, ctx: &mut Context<'_, '_>) -> Op<QueryO
     }
     let rows = plan.run(None, None, ctx)?;
     let columns = plan.columns.iter().cloned().map(TableColumn::new).collect();
-    let key = ctx.tx.create_table(&engine_name(table)?, TableDef { columns, keys: Vec::new() })?;
+    let key = ctx.tx.create_table(&engine_name(table)?, TableDef { columns, ..TableDef::default() })?;
     let count = rows.len();
     for row in rows {
         let stored =

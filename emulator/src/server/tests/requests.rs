@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use tokio::io::AsyncReadExt;
+
 use super::client::{BATCH, END, TestClient, TestServer};
 use crate::output::Change;
 use crate::request::{CallParameter, NextTransaction, ProcedureCall, ProcedureName, TransactionRequest};
@@ -66,6 +68,33 @@ async fn an_error_leaves_the_connection_usable() {
     assert_eq!(statuses(&tokens), [Done::ERROR]);
     client.batch("rows 0").await;
     assert_eq!(client.reply().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn an_error_of_severity_20_ends_the_connection_after_the_reply() {
+    let (server, mut client) = connected().await;
+    client.batch("fatal").await;
+    assert!(matches!(&client.reply().await.unwrap()[0], Token::Error(error) if error.severity == 20));
+    assert!(client.reply().await.is_none());
+    assert_eq!(server.seen.lines().last().unwrap(), "dropped");
+}
+
+#[tokio::test]
+async fn a_notice_sent_with_nowait_leaves_before_the_reply_ends() {
+    let (_server, mut client) = connected().await;
+    client.batch("notice").await;
+    let mut header = [0; 8];
+    client.stream.read_exact(&mut header).await.unwrap();
+    let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    let mut body = vec![0; length - header.len()];
+    client.stream.read_exact(&mut body).await.unwrap();
+    assert_eq!(
+        (header[1] & END, body[0]),
+        (0, 0xAB),
+        "an INFO token in a packet that does not end the reply"
+    );
+    client.attention().await;
+    assert_eq!(client.reply().await.unwrap(), interrupted());
 }
 
 #[tokio::test]

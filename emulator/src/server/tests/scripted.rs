@@ -89,6 +89,12 @@ impl RequestHandler for ScriptedSession {
                 cancel.cancelled().await;
                 self.seen.add("cancelled");
             }
+            ["notice"] => {
+                sink.emit(Event::Info(SqlError::with_severity(50000, 0, "on its way")));
+                sink.flush_all().await.unwrap();
+                cancel.cancelled().await;
+            }
+            ["fatal"] => sink.emit(Event::Error(SqlError::with_severity(50000, 20, "over"))),
             ["error"] => sink.emit(Event::Error(SqlError::new(51234, "boom"))),
             _ => sink.emit(statement_done(None)),
         }

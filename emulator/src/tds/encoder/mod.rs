@@ -31,7 +31,12 @@ pub(crate) struct TokenEncoder {
     error_open: bool,
     /// A value could not be sent; rows are withheld up to the next DONE, which says "failed".
     broken: bool,
+    /// An error that ends the connection went out.
+    fatal: bool,
 }
+
+/// Severity from which on an error ends the connection.
+const FATAL: u8 = 20;
 
 impl TokenEncoder {
     /// An encoder that names the server so in its messages.
@@ -43,6 +48,7 @@ impl TokenEncoder {
             pending: None,
             error_open: false,
             broken: false,
+            fatal: false,
         }
     }
 
@@ -67,6 +73,7 @@ impl TokenEncoder {
             Event::Info(message) => self.message(&message),
             Event::Error(message) => {
                 self.error_open = true;
+                self.fatal |= message.severity >= FATAL;
                 self.message(&message);
             }
             Event::Change(change) => EnvChange::Session(change).write(self.buffer.tail()),
@@ -81,6 +88,16 @@ impl TokenEncoder {
     /// Whether a flush should come before the next event.
     pub(crate) fn is_full(&self) -> bool {
         self.buffer.len() >= FULL
+    }
+
+    /// Whether an error went out that ends the connection.
+    pub(crate) fn is_fatal(&self) -> bool {
+        self.fatal
+    }
+
+    /// Gives up waiting whether anything follows the DONE held back: something will, as the reply goes on.
+    pub(crate) fn release(&mut self) {
+        self.write_pending();
     }
 
     /// The tokens gathered, without the DONE held back.

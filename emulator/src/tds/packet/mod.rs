@@ -312,6 +312,16 @@ impl<W: AsyncWrite + Unpin> MessageWriter<W> {
         self.drain().await
     }
 
+    /// Writes all of an unfinished message so far: its packets may be short, which clients tell by their length. The
+    /// last packet of the message follows in any case. Safe to cancel.
+    pub(crate) async fn write_all(&mut self, kind: PacketType, data: &mut OutputBuffer) -> io::Result<()> {
+        self.stage_full(kind, data).await?;
+        if !data.is_empty() {
+            self.cutter.cut(kind, Status::default(), data, &mut self.stage);
+        }
+        self.drain().await
+    }
+
     /// Writes the rest of a message, with the end-of-message bit on its last packet.
     pub(crate) async fn write_end(&mut self, kind: PacketType, data: &mut OutputBuffer) -> io::Result<()> {
         self.stage_full(kind, data).await?;

@@ -206,6 +206,13 @@ pub(crate) enum BrokerDdl {
         /// What to do to it.
         action: AlterQueueAction,
     },
+    /// `CREATE` of an object without schema whose name has prefixes all the same.
+    CreatePrefixed {
+        /// What it is.
+        kind: BrokerObjectKind,
+        /// The name as written.
+        name: ObjectName,
+    },
     /// `CREATE SERVICE`
     CreateService {
         /// The service.

@@ -14,6 +14,15 @@ pub(crate) enum DdlStatement {
     CreateTable(CreateTable),
     /// `ALTER TABLE`
     AlterTable(AlterTable),
+    /// `CREATE INDEX`
+    CreateIndex(Box<CreateIndex>),
+    /// `DROP INDEX [IF EXISTS] name ON table`, one entry per index
+    DropIndex {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// Index and table.
+        indexes: Vec<(Ident, ObjectName)>,
+    },
     /// `TRUNCATE TABLE`
     TruncateTable(ObjectName),
     /// `CREATE | ALTER | CREATE OR ALTER PROCEDURE`
@@ -154,7 +163,12 @@ pub(crate) enum ConstraintKind {
         columns: Vec<IndexColumn>,
     },
     /// `CHECK (condition)`
-    Check(Condition),
+    Check {
+        /// The condition.
+        condition: Condition,
+        /// Its text, which the table keeps.
+        text: String,
+    },
     /// `[FOREIGN KEY (columns)] REFERENCES table [(columns)]`
     ForeignKey {
         /// The referring columns; empty at a column.
@@ -174,6 +188,8 @@ pub(crate) enum ConstraintKind {
         value: Expr,
         /// The column, in ALTER TABLE ADD.
         column: Option<Ident>,
+        /// WITH VALUES, in ALTER TABLE ADD: rows that exist get the default although the column may be NULL.
+        with_values: bool,
     },
 }
 
@@ -212,6 +228,19 @@ pub(crate) struct IndexDefinition {
     pub(crate) filter: Option<Condition>,
 }
 
+/// CREATE INDEX.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CreateIndex {
+    /// The table.
+    pub(crate) table: ObjectName,
+    /// The index.
+    pub(crate) index: IndexDefinition,
+    /// WITH (IGNORE_DUP_KEY = ON).
+    pub(crate) ignore_duplicates: bool,
+    /// WITH (DROP_EXISTING = ON).
+    pub(crate) drop_existing: bool,
+}
+
 /// ALTER TABLE.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AlterTable {
@@ -224,8 +253,13 @@ pub(crate) struct AlterTable {
 /// What ALTER TABLE does.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum AlterTableAction {
-    /// `ADD ..`
-    Add(Vec<TableElement>),
+    /// `[WITH CHECK | NOCHECK] ADD ..`
+    Add {
+        /// Columns and constraints.
+        elements: Vec<TableElement>,
+        /// NOCHECK: rows that exist need not satisfy the constraints.
+        no_check: bool,
+    },
     /// `DROP COLUMN ..` and `DROP CONSTRAINT ..`, which may be mixed
     Drop(Vec<AlterTableDrop>),
     /// `ALTER COLUMN name type ..`

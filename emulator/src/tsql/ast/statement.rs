@@ -19,6 +19,20 @@ pub(crate) struct Batch {
     pub(crate) statements: Vec<Statement>,
     /// Every label of the batch, those in blocks included; each GOTO names one of them.
     pub(crate) labels: Vec<Ident>,
+    /// Variables used where no declaration of the text stands before, in the order of their use. Parameters that a
+    /// caller declares are among them.
+    pub(crate) undeclared: Vec<UndeclaredVariable>,
+}
+
+/// A variable that is used without a declaration before it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct UndeclaredVariable {
+    /// Its name.
+    pub(crate) name: VariableName,
+    /// Line of the use.
+    pub(crate) line: u32,
+    /// Whether a table is asked of it.
+    pub(crate) is_table: bool,
 }
 
 /// One statement and where it stands.

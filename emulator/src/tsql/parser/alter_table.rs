@@ -19,12 +19,12 @@ impl Parser<'_> {
     }
 
     fn alter_table_action(&mut self) -> Parsed<AlterTableAction> {
-        self.validation_of_existing_rows()?;
+        let no_check = self.validation_of_existing_rows()?;
         let TokenKind::Keyword(keyword) = self.token().kind else { return self.word_action() };
         match keyword {
             Keyword::Add => {
                 self.advance();
-                Ok(AlterTableAction::Add(self.comma_separated(Self::table_element)?))
+                Ok(AlterTableAction::Add { elements: self.comma_separated(Self::table_element)?, no_check })
             }
             Keyword::Drop => {
                 self.advance();
@@ -46,12 +46,13 @@ impl Parser<'_> {
         }
     }
 
-    /// `WITH CHECK`, `WITH NOCHECK`
-    fn validation_of_existing_rows(&mut self) -> Parsed<()> {
-        if self.take_keyword(Keyword::With) && !self.take_keyword(Keyword::Check) {
+    /// `WITH CHECK`, `WITH NOCHECK`: whether it is NOCHECK.
+    fn validation_of_existing_rows(&mut self) -> Parsed<bool> {
+        let no_check = self.take_keyword(Keyword::With) && !self.take_keyword(Keyword::Check);
+        if no_check {
             self.expect_keyword(Keyword::Nocheck)?;
         }
-        Ok(())
+        Ok(no_check)
     }
 
     fn word_action(&mut self) -> Parsed<AlterTableAction> {

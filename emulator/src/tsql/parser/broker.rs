@@ -4,6 +4,7 @@
 //! statement is decided where statements begin.
 
 use super::stream::{Parsed, Parser};
+use super::variables::VariableRole;
 use crate::tsql::ast::Expr;
 use crate::tsql::ast::broker::{
     BeginConversationTimer, BeginDialog, EndConversation, EndMode, GetConversationGroup, MoveConversation,
@@ -114,7 +115,11 @@ impl Parser<'_> {
         let items = self.comma_separated(Self::select_item)?;
         self.expect_keyword(Keyword::From)?;
         let queue = self.object_name_of(QUEUE_NAME_PARTS)?;
-        let into = if self.take_keyword(Keyword::Into) { Some(self.variable()?) } else { None };
+        let into = if self.take_keyword(Keyword::Into) {
+            Some(self.variable_as(VariableRole::Table)?)
+        } else {
+            None
+        };
         let filter = if self.take_keyword(Keyword::Where) { Some(self.receive_filter()?) } else { None };
         Ok(Receive { top, items, queue, into, filter })
     }
@@ -173,10 +178,15 @@ impl Parser<'_> {
         self.advance();
         self.advance();
         self.expect(TokenKind::Equal)?;
-        let code = self.unsigned_or_variable()?;
+        let code = self.signed_or_variable()?;
         self.expect_word("DESCRIPTION")?;
         self.expect(TokenKind::Equal)?;
         Ok(EndMode::WithError { code, description: self.text_or_variable_value()? })
+    }
+
+    /// A whole number or a variable. Microsoft's own parser takes no sign here, yet the code must be positive (8402).
+    fn signed_or_variable(&mut self) -> Parsed<Expr> {
+        if self.at(TokenKind::Minus) { self.signed_constant() } else { self.unsigned_or_variable() }
     }
 
     /// An identifier or a variable.

@@ -15,6 +15,7 @@ impl Parser<'_> {
     /// `CREATE` of a broker object, if the words after CREATE name one.
     pub(super) fn create_broker_object(&mut self) -> Parsed<Option<StatementKind>> {
         let Some(kind) = self.broker_object_kind() else { return self.optional_event_notification() };
+        let prefixed = if kind == BrokerObjectKind::Queue { None } else { self.prefixed_name()? };
         let ddl = match kind {
             BrokerObjectKind::MessageType => self.create_message_type()?,
             BrokerObjectKind::Contract => self.create_contract()?,
@@ -27,7 +28,19 @@ impl Parser<'_> {
                 BrokerDdl::CreateBrokerPriority { name, options }
             }
         };
-        Ok(Some(broker_ddl(ddl)))
+        let refused = prefixed.map(|name| BrokerDdl::CreatePrefixed { kind, name });
+        Ok(Some(broker_ddl(refused.unwrap_or(ddl))))
+    }
+
+    /// A name with prefixes, where none are allowed; its last part comes next again. It is an error of the statement
+    /// (9609), not of the syntax.
+    fn prefixed_name(&mut self) -> Parsed<Option<ObjectName>> {
+        if self.token_ahead(1).kind != TokenKind::Dot {
+            return Ok(None);
+        }
+        let name = self.object_name()?;
+        self.rewind(self.position() - 1);
+        Ok(Some(name))
     }
 
     /// `ALTER` of a broker object, if the words after ALTER name one.

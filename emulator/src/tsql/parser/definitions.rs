@@ -17,6 +17,9 @@ impl Parser<'_> {
         if let Some(statement) = self.create_broker_object()? {
             return Ok(statement);
         }
+        if let Some(statement) = self.optional_index()? {
+            return Ok(statement);
+        }
         let or_alter = self.at_keyword(Keyword::Or) && self.is_keyword_ahead(1, Keyword::Alter);
         if or_alter {
             self.advance();
@@ -118,6 +121,9 @@ impl Parser<'_> {
         let start = self.position();
         self.advance();
         if let Some(statement) = self.drop_broker_object()? {
+            return Ok(statement);
+        }
+        if let Some(statement) = self.optional_drop_index()? {
             return Ok(statement);
         }
         let Some((kind, parts)) = self.drop_kind() else { return self.known_definition(start, "DROP") };

@@ -4,6 +4,7 @@
 
 use super::names::is_ident;
 use super::stream::{Parsed, Parser};
+use super::variables::VariableRole;
 use crate::tsql::ast::dml::{
     Delete, DmlFilter, DmlTarget, Insert, InsertSource, OutputClause, OutputInto, Update, UpdateAssignment,
     ValueOrDefault,
@@ -139,7 +140,7 @@ impl Parser<'_> {
     /// A table with hints, or a table variable.
     pub(super) fn dml_target(&mut self) -> Parsed<DmlTarget> {
         if self.at(TokenKind::Variable) {
-            return Ok(DmlTarget::Variable(self.variable()?));
+            return Ok(DmlTarget::Variable(self.variable_as(VariableRole::Table)?));
         }
         for (keyword, construct) in [(Keyword::Openquery, "OPENQUERY"), (Keyword::Openrowset, "OPENROWSET")] {
             if self.at_keyword(keyword) {

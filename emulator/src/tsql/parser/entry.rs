@@ -31,8 +31,9 @@ pub(crate) fn parse_batch(text: &str, options: ParseOptions) -> Result<Batch, Pa
     let mut parser = Parser::new(text, options);
     let statements = parser.batch_statements();
     let statements = parser.finish(statements)?;
+    let undeclared = parser.undeclared_variables();
     let labels = parser.labels.resolve()?;
-    Ok(Batch { statements, labels })
+    Ok(Batch { statements, labels, undeclared })
 }
 
 /// Parses the parameter list of `sp_executesql`: `@a int, @b nvarchar(max) OUTPUT`.

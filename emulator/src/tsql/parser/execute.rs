@@ -3,6 +3,7 @@
 //! Must not know which procedures exist.
 
 use super::stream::{Parsed, Parser, fail};
+use super::variables::VariableRole;
 use crate::tsql::ast::expr::BinaryOp;
 use crate::tsql::ast::statement::{Execute, ExecuteArgument, ExecutePrincipal, ExecuteTarget};
 use crate::tsql::ast::{Expr, StatementKind, VariableName};
@@ -45,6 +46,16 @@ impl Parser<'_> {
         let arguments = if self.argument_follows() { self.execute_arguments()? } else { Vec::new() };
         self.execute_options()?;
         Ok(Execute { return_variable, target, arguments })
+    }
+
+    /// `@parameter =`
+    fn parameter_name(&mut self) -> Parsed<Option<VariableName>> {
+        if !self.at(TokenKind::Variable) || self.token_ahead(1).kind != TokenKind::Equal {
+            return Ok(None);
+        }
+        let name = self.variable_as(VariableRole::Parameter)?;
+        self.advance();
+        Ok(Some(name))
     }
 
     fn return_variable(&mut self) -> Parsed<Option<VariableName>> {
@@ -108,7 +119,7 @@ impl Parser<'_> {
     }
 
     fn execute_argument(&mut self) -> Parsed<ExecuteArgument> {
-        let name = self.return_variable()?;
+        let name = self.parameter_name()?;
         let line = self.token().line;
         let is_variable = self.at(TokenKind::Variable);
         let value = self.argument_value()?;

@@ -15,7 +15,7 @@
 //! | `control_flow`, `messages`, `variables`, `set_options`, `execute`, `transactions`, `cursors` | statements around data |
 //! | `broker`, `broker_ddl`, `queues` | Service Broker |
 //! | `definitions` | which CREATE, ALTER or DROP it is |
-//! | `table_definition`, `alter_table`, `procedure`, `database` | definitions |
+//! | `table_definition`, `alter_table`, `indexes`, `procedure`, `database` | definitions |
 //! | `security` | principals and permissions |
 //! | `unsupported` | what is recognised by name only |
 
@@ -33,6 +33,7 @@ mod expressions;
 mod for_clause;
 mod functions;
 mod hints;
+mod indexes;
 mod merge;
 mod messages;
 mod names;

@@ -4,6 +4,7 @@
 
 use super::definitions::ddl;
 use super::stream::{Parsed, Parser, fail};
+use super::variables::VariableRole;
 use crate::tsql::ast::ddl::{DdlStatement, ModuleAction, ModuleOptions, Parameter, ProcedureDefinition};
 use crate::tsql::ast::security::ExecuteAs;
 use crate::tsql::ast::{Expr, Span, StatementKind};
@@ -51,7 +52,7 @@ impl Parser<'_> {
     }
 
     fn parameter(&mut self) -> Parsed<Parameter> {
-        let name = self.variable()?;
+        let name = self.variable_as(VariableRole::Declared)?;
         self.take_keyword(Keyword::As);
         let data_type = self.data_type()?;
         self.take_keyword(Keyword::Varying);

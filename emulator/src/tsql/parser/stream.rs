@@ -4,6 +4,7 @@
 
 use super::control_flow::Labels;
 use super::entry::ParseOptions;
+use super::variables::VariableTokens;
 use crate::tsql::ast::Span;
 use crate::tsql::error::ParseError;
 use crate::tsql::keywords::Keyword;
@@ -48,6 +49,8 @@ pub(super) struct Parser<'t> {
     pub(super) labels: Labels,
     /// How many WHILE loops are open here.
     pub(super) loop_depth: u32,
+    /// What the variables of the text are there for, where it is not their value.
+    pub(super) variables: VariableTokens,
 }
 
 impl<'t> Parser<'t> {
@@ -62,12 +65,18 @@ impl<'t> Parser<'t> {
             depth: 0,
             labels: Labels::default(),
             loop_depth: 0,
+            variables: VariableTokens::default(),
         }
     }
 
     /// The next token.
     pub(super) fn token(&self) -> Token {
         self.tokens[self.position]
+    }
+
+    /// All tokens.
+    pub(super) fn tokens(&self) -> &[Token] {
+        &self.tokens
     }
 
     /// The token `distance` after the next one; the end token beyond the end.

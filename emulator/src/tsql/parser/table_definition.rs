@@ -251,7 +251,8 @@ impl Parser<'_> {
         clustered
     }
 
-    fn index_columns(&mut self) -> Parsed<Vec<IndexColumn>> {
+    /// `(a [ASC | DESC], ..)`
+    pub(super) fn index_columns(&mut self) -> Parsed<Vec<IndexColumn>> {
         self.parenthesised(|parser| {
             let name = parser.ident()?;
             let descending = parser.take_keyword(Keyword::Desc);
@@ -269,20 +270,23 @@ impl Parser<'_> {
             self.expect_keyword(Keyword::Replication)?;
         }
         self.expect(TokenKind::OpenParen)?;
+        let start = self.token();
         let condition = self.condition()?;
+        let span = self.span_from(start);
         self.expect(TokenKind::CloseParen)?;
-        Ok(ConstraintKind::Check(condition))
+        Ok(ConstraintKind::Check { condition, text: self.text[span.start..span.end].to_owned() })
     }
 
     fn default_constraint(&mut self, of_table: bool) -> Parsed<ConstraintKind> {
         self.advance();
         let value = self.expression()?;
         let column = if of_table && self.take_keyword(Keyword::For) { Some(self.ident()?) } else { None };
-        if self.at_keyword(Keyword::With) && self.is_keyword_ahead(1, Keyword::Values) {
+        let with_values = self.at_keyword(Keyword::With) && self.is_keyword_ahead(1, Keyword::Values);
+        if with_values {
             self.advance();
             self.advance();
         }
-        Ok(ConstraintKind::Default { value, column })
+        Ok(ConstraintKind::Default { value, column, with_values })
     }
 
     fn foreign_key(&mut self, of_table: bool) -> Parsed<ConstraintKind> {
@@ -347,7 +351,7 @@ impl Parser<'_> {
     }
 
     /// `WITH (..)`, `WITH FILLFACTOR = n`, `ON filegroup`, `TEXTIMAGE_ON filegroup`, `FILESTREAM_ON filegroup`
-    fn storage_clauses(&mut self) -> Parsed<()> {
+    pub(super) fn storage_clauses(&mut self) -> Parsed<()> {
         loop {
             let on_filegroup = self.at_keyword(Keyword::On)
                 && !self.is_keyword_ahead(1, Keyword::Delete)

@@ -3,6 +3,7 @@
 //! Must not know what a name refers to.
 
 use super::stream::{Cost, Parsed, Parser};
+use super::variables::VariableRole;
 use crate::tsql::ast::query::{JoinKind, RowsetColumn, TableAlias, TableFunction, TableSource};
 use crate::tsql::ast::{Expr, Ident, ObjectName};
 use crate::tsql::keywords::Keyword;
@@ -139,7 +140,8 @@ impl Parser<'_> {
     }
 
     fn variable_source(&mut self) -> Parsed<TableSource> {
-        let name = self.variable()?;
+        let is_table = self.token_ahead(1).kind != TokenKind::Dot;
+        let name = if is_table { self.variable_as(VariableRole::Table)? } else { self.variable()? };
         if !self.take(TokenKind::Dot) {
             return Ok(TableSource::Variable { name, alias: self.optional_table_alias()? });
         }

@@ -72,7 +72,7 @@ fn alter_table_has_its_actions() {
         _ => panic!("{text}"),
     };
     assert!(
-        matches!(action("ALTER TABLE t ADD a int, UNIQUE (a)"), AlterTableAction::Add(list) if list.len() == 2)
+        matches!(action("ALTER TABLE t ADD a int, UNIQUE (a)"), AlterTableAction::Add { elements, .. } if elements.len() == 2)
     );
     assert!(
         matches!(action("ALTER TABLE t DROP COLUMN a, b"), AlterTableAction::Drop(list) if list[1].column)
