@@ -1,3 +1,5 @@
+//! Paths over small documents, and what the methods make of them.
+
 use super::{Namespaces, XmlMethod, apply, nodes, parse_path, require_singleton};
 use crate::value::{Length, SqlType, Text, Value};
 
