@@ -1,6 +1,7 @@
 //! The program as a user runs it: demo, emulator, activator.
 
 mod activator_check;
+mod activator_convert;
 mod activator_reload;
 mod demo;
 mod emulator;
