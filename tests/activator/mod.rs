@@ -6,6 +6,7 @@
 mod daemon;
 mod growth;
 mod handlers;
+mod pains;
 mod reload;
 mod restarts;
 mod stopping;
