@@ -1,8 +1,7 @@
 //! Starts one process: its command line, its environment, its files, and the word from the trampoline that it runs.
 //!
-//! The handler's environment is the daemon's own, plus the application's variables, plus those that tell it what it was
-//! launched for. A secret that the daemon was given in its environment is inherited like everything else there; one that
-//! handlers must not see belongs in a file (`${file:PATH}`). Decides nothing and writes no journal.
+//! The handler's environment is the daemon's own without the variables that connection strings are taken from, plus the
+//! application's variables, plus those that tell it what it was launched for. Decides nothing and writes no journal.
 
 use crate::activator::config::{Config, ConnectionString, NotificationService};
 use crate::activator::journal::Process;
@@ -12,6 +11,7 @@ use crate::activator::platform::{self, Ending};
 use crate::activator::supervisor::LaunchOrder;
 use crate::activator::trampoline::{self, Handover};
 use crate::client::BrokerOptions;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -40,6 +40,8 @@ pub(super) struct Launcher {
     runs: Arc<Runs>,
     /// One for each notification service, in the order of the configuration.
     endpoints: Vec<Endpoint>,
+    /// Variables of the daemon's environment that are not for handlers.
+    secret_variables: BTreeSet<String>,
 }
 
 /// What a handler is told about a server.
@@ -97,12 +99,14 @@ impl Launcher {
     /// A launcher for the notification services of `config`, whose parsed connections are `options`. `program` offers the
     /// trampoline's subcommand.
     pub(super) fn new(program: PathBuf, runs: Arc<Runs>, config: &Config, options: &[BrokerOptions]) -> Self {
-        Self { program, runs, endpoints: endpoints(config, options) }
+        let secret_variables = config.secret_variables.clone();
+        Self { program, runs, endpoints: endpoints(config, options), secret_variables }
     }
 
     /// From the next launch on, tells handlers of the notification services of `config`.
     pub(super) fn rebind(&mut self, config: &Config, options: &[BrokerOptions]) {
         self.endpoints = endpoints(config, options);
+        self.secret_variables.clone_from(&config.secret_variables);
     }
 
     /// Starts the trampoline, which goes on by itself. Blocks for the time of a posix_spawn, about a millisecond.
@@ -140,6 +144,9 @@ impl Launcher {
         // Pain 17: a handler that runs in another folder than configured.
         let call = trampoline::call(app.work_dir.as_deref(), &app.command, order.arguments());
         let mut command = Command::new(&self.program);
+        self.secret_variables.iter().for_each(|name| {
+            command.env_remove(name);
+        });
         command.args(call).envs(app.environment.iter()).envs(variables(order, endpoint));
         if app.pass_connection {
             command.env(CONNECTION, endpoint.connection.expose());

@@ -2,7 +2,7 @@
 
 mod activator_check;
 mod activator_convert;
-mod activator_reload;
+mod activator_run;
 mod demo;
 mod emulator;
 mod scripts;

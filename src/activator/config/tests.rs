@@ -62,7 +62,8 @@ fn every_key() -> String {
 fn the_native_reference_shows_every_key() {
     let config = parse_named("a.toml", every_key().as_bytes()).unwrap().config;
     // Named one by one, so that a new field cannot be forgotten in the reference.
-    let Config { notifications, applications, log, state: _, metrics } = config;
+    let Config { notifications, applications, log, state: _, metrics, secret_variables } = config;
+    assert!(secret_variables.contains("EA_PASSWORD"));
     let LogSettings { level: _, format: _, file, rotation: _, keep: _ } = log;
     let MetricsSettings { listen } = metrics;
     assert!(file.is_some() && listen.is_some() && notifications.len() == 1);

@@ -203,3 +203,50 @@ fn a_wildcard_of_the_ancestor_is_refused_by_its_element() {
         |what: &str| format!("<{what}> is blank, which meant any; each queue needs its own entry here");
     assert_eq!(faults, [(16, blank("Queue").as_str()), (18, blank("Schema").as_str())]);
 }
+
+/// The file with each of its lines left out, and with each pair of neighbours exchanged.
+fn mutants(text: &str) -> impl Iterator<Item = String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let count = lines.len();
+    let without = {
+        let lines = lines.clone();
+        move |index: usize| [&lines[..index], &lines[index + 1..]].concat().join("\n")
+    };
+    let exchanged = move |index: usize| {
+        let mut lines = lines.clone();
+        lines.swap(index, index + 1);
+        lines.join("\n")
+    };
+    let mutants: Vec<String> = (0..count).map(without).chain((0..count - 1).map(exchanged)).collect();
+    mutants.into_iter()
+}
+
+#[test]
+fn whatever_is_valid_means_the_same_when_it_is_converted() {
+    let native = std::fs::read_to_string(reference("activator.toml")).unwrap();
+    let every_key: String = native.lines().map(|line| format!("{}\n", unmarked(line))).collect();
+    let old = std::fs::read_to_string(reference("EAService.config")).unwrap();
+    let mut valid = 0;
+    for (name, text) in [("f.toml", &native), ("f.toml", &every_key), ("f.config", &old)] {
+        for (target, other) in [(Target::Toml, "o.toml"), (Target::EaService, "o.config")] {
+            for mutant in mutants(text) {
+                let Ok(there) = convert(Path::new(name), mutant.as_bytes(), Reading::default(), Some(target))
+                else {
+                    continue;
+                };
+                valid += 1;
+                let told = remarks(&there);
+                if told.iter().all(|remark| remark.ends_with("comments are left out")) {
+                    assert_eq!(meaning(other, &there.text), meaning(name, &mutant), "{mutant}");
+                } else {
+                    assert!(
+                        target == Target::EaService,
+                        "nothing is lost on the way to the native format: {told:?}"
+                    );
+                    meaning(other, &there.text);
+                }
+            }
+        }
+    }
+    assert!(valid > 400, "only {valid} mutants were valid");
+}
