@@ -2,9 +2,11 @@
 //!
 //! Puts the parts together and takes them apart again in order; what happens in between is in `event_loop`.
 
+use crate::activator::accounts::{self, AccountError};
 use crate::activator::children::Children;
 use crate::activator::config::Config;
 use crate::activator::event_loop::{EventLoop, Observer};
+use crate::activator::feed;
 use crate::activator::inbox::{EventSender, Inbox};
 use crate::activator::journal::{Journal, JournalError, Replay};
 use crate::activator::launch::LaunchId;
@@ -12,6 +14,7 @@ use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
 use crate::activator::listener::Listener;
 use crate::activator::output::Runs;
+use crate::activator::own_children::OwnChildren;
 use crate::activator::platform;
 use crate::activator::supervisor::{Record, Supervisor};
 use crate::client::{self, BrokerOptions};
@@ -53,6 +56,7 @@ pub struct Activator {
     program: Option<PathBuf>,
     observer: Observer,
     inbox: Inbox,
+    reaps_orphans: bool,
 }
 
 /// Why the activator does not start. Once it runs it goes on whatever happens, and says so in the log.
@@ -75,6 +79,13 @@ pub enum ActivatorError {
         /// The system's reason.
         source: io::Error,
     },
+    /// An application asks for a user or a group it cannot have.
+    Account {
+        /// Name of the application.
+        app: String,
+        /// Why not.
+        source: AccountError,
+    },
     /// Processes cannot be told apart on this system.
     System(io::Error),
 }
@@ -89,6 +100,7 @@ impl fmt::Display for ActivatorError {
             Self::Output { dir, .. } => {
                 write!(f, "cannot use the folder for the handlers' output in {}", dir.display())
             }
+            Self::Account { app, .. } => write!(f, "application {app} cannot have the account it asks for"),
             Self::System(_) => f.write_str("processes cannot be watched here"),
         }
     }
@@ -99,6 +111,7 @@ impl Error for ActivatorError {
         match self {
             Self::Connection { source, .. } => Some(source),
             Self::Journal(source) => Some(source),
+            Self::Account { source, .. } => Some(source),
             Self::Output { source, .. } | Self::System(source) => Some(source),
         }
     }
@@ -114,13 +127,28 @@ impl Activator {
     /// An activator for `config`. Nothing happens before [`run`](Self::run).
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config: Arc::new(config), program: None, observer: Box::new(|_| {}), inbox: Inbox::new() }
+        Self {
+            config: Arc::new(config),
+            program: None,
+            observer: Box::new(|_| {}),
+            inbox: Inbox::new(),
+            reaps_orphans: false,
+        }
     }
 
     /// The program that offers the subcommand of [`trampoline`](super::trampoline); this one if not set.
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
+        self
+    }
+
+    /// Reaps orphans of handlers where they become children of this process: as process 1 of a container, or as a subreaper.
+    /// For a program that is nothing but the activator, since it takes the exit status of every child that the activator
+    /// has not started; not done if not set.
+    #[must_use]
+    pub fn reap_orphans(mut self) -> Self {
+        self.reaps_orphans = true;
         self
     }
 
@@ -155,7 +183,12 @@ impl Activator {
         let stop_listening = CancellationToken::new();
         let event_sender = self.event_sender();
         let config = Arc::clone(&self.config);
-        let event_loop = self.prepare(&options, stop_listening.clone()).await?;
+        let own_children = OwnChildren::default();
+        let mut helpers = JoinSet::new();
+        if self.reaps_orphans {
+            helpers.spawn(own_children.clone().reap_strangers());
+        }
+        let event_loop = self.prepare(&options, own_children, stop_listening.clone()).await?;
         let listeners = listen(&config, options, &event_sender, &stop_listening);
         // A run that is dropped must not leave listeners that consume notifications for nobody.
         let _stop_with_me = stop_listening.drop_guard();
@@ -177,19 +210,22 @@ impl Activator {
     async fn prepare(
         self,
         options: &[BrokerOptions],
+        own_children: OwnChildren,
         stop_listening: CancellationToken,
     ) -> Result<EventLoop, ActivatorError> {
         let program = self.program.map_or_else(platform::own_program, Ok).map_err(ActivatorError::System)?;
         platform::identify(std::process::id()).map_err(ActivatorError::System)?;
+        accounts::check(&self.config).map_err(|(app, source)| ActivatorError::Account { app, source })?;
         let dir = &self.config.state.dir;
         let (journal, replay) = open_journal(dir).await.map_err(ActivatorError::Journal)?;
         let output = |source| ActivatorError::Output { dir: dir.clone(), source };
         let runs = Arc::new(Runs::open(dir).map_err(output)?);
+        let feeds = Arc::new(feed::Shared::open(dir).map_err(output)?);
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
-            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, options),
-            children: Children::new(Arc::clone(&runs), self.inbox.sender()),
+            launcher: Launcher::new(program, Arc::clone(&runs), own_children, &self.config, options),
+            children: Children::new(Arc::clone(&runs), feeds, self.inbox.sender()),
             config: Arc::clone(&self.config),
             inbox: self.inbox,
             observer: self.observer,

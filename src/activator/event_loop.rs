@@ -4,14 +4,13 @@
 //! are waited for by tasks of their own, whose reports are events again. So the order of the journal is that of the
 //! decisions, and a log of events explains any run.
 
-use crate::activator::children::Children;
+use crate::activator::children::{self, Children};
 use crate::activator::config::Config;
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
 use crate::activator::launcher::{Launcher, StartError, Started};
 use crate::activator::ledger::Ledger;
 use crate::activator::log_lines;
-use crate::activator::platform::Ending;
 use crate::activator::recovery::{self, Recovered, Survivor, System};
 use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
 use std::collections::VecDeque;
@@ -76,6 +75,7 @@ impl EventLoop {
 
     /// Runs until the stop is through. Each message of `shutdown` is a request to stop; a second one kills.
     pub(super) async fn run(mut self, mut shutdown: mpsc::Receiver<()>) {
+        self.take_in(Event::Started.into()).await;
         while !self.is_stopped {
             let input = match self.due.pop_front() {
                 Some(input) => input,
@@ -118,7 +118,7 @@ impl EventLoop {
                 self.children.forget(*launch);
                 self.ledger.note(Entry::Ended { launch: *launch, outcome: *outcome }).await;
             }
-            Event::LaunchFailed { launch, reason } => {
+            Event::LaunchFailed { launch, reason, .. } => {
                 self.children.forget(*launch);
                 self.ledger.note(Entry::Failed { launch: *launch, reason: reason.clone() }).await;
             }
@@ -134,8 +134,8 @@ impl EventLoop {
                 let service = self.service(listener);
                 return self.keep(Entry::Kept { app, service, target }).await;
             }
-            Action::Terminate { launch, .. } => self.children.end(launch, Ending::Terminate),
-            Action::Kill { launch, .. } => self.children.end(launch, Ending::Kill),
+            Action::Terminate { launch, .. } => self.children.terminate(launch),
+            Action::Kill { launch, .. } => self.children.kill(launch),
             Action::Log(record) => self.log(&record),
             Action::Stop => self.is_stopped = true,
         }
@@ -153,9 +153,10 @@ impl EventLoop {
 
     async fn launch(&mut self, order: LaunchOrder, receipt: Receipt) {
         match self.start(&order).await {
-            Ok(started) => self.children.watch(&order.app.name, started, receipt),
+            Ok(started) => self.children.watch(&order, started, receipt),
             Err(reason) => {
-                let event = Event::LaunchFailed { launch: order.launch, reason };
+                let image = children::image_of(&order.app.command);
+                let event = Event::LaunchFailed { launch: order.launch, reason, image };
                 self.due.push_back(Input { event, receipt });
             }
         }

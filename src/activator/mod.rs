@@ -20,10 +20,13 @@
 //! All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
 //! [`client`](crate::client), and knows neither the command line nor the embedded broker.
 
+mod accounts;
 mod children;
 pub mod config;
 mod daemon;
 mod event_loop;
+mod exit_policy;
+mod feed;
 mod inbox;
 pub mod journal;
 pub mod launch;
@@ -34,14 +37,17 @@ mod log_lines;
 pub(crate) mod nearest;
 pub mod notification;
 mod output;
+mod own_children;
 mod platform;
 mod recovery;
+mod resident;
 pub mod slots;
 pub mod supervisor;
 pub(crate) mod text;
 pub mod trampoline;
 pub(crate) mod xml_tree;
 
+pub use accounts::AccountError;
 pub use daemon::{Activator, ActivatorError};
 pub use inbox::{EventSender, NotHandled};
-pub use supervisor::Record;
+pub use supervisor::{ProcessRecord, Record};

@@ -25,6 +25,7 @@ pub use model::{
     LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService, QueueAddress, Rate,
     StateSettings,
 };
+pub(crate) use quantity::parse_duration;
 pub use secret::{ConnectionString, Resolver};
 
 use crate::activator::text::{Decoded, decode};

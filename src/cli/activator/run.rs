@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<Ex
                 }
             }
         });
-        let outcome = Activator::new(loaded.config).run(stops).await;
+        let outcome = Activator::new(loaded.config).reap_orphans().run(stops).await;
         outcome.map_err(|error| CliError::usage("the activator cannot run").because(error))?;
         Ok(ExitStatus::Done)
     })
