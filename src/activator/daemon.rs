@@ -2,9 +2,11 @@
 //!
 //! Puts the parts together and takes them apart again in order; what happens in between is in `event_loop`.
 
+use crate::activator::accounts::{self, AccountError};
 use crate::activator::children::Children;
 use crate::activator::config::{Config, ConfigFile, NotificationService};
 use crate::activator::event_loop::{EventLoop, Observer};
+use crate::activator::feed;
 use crate::activator::inbox::{EventSender, Inbox};
 use crate::activator::journal::{Journal, JournalError, Replay};
 use crate::activator::launch::LaunchId;
@@ -12,6 +14,7 @@ use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
 use crate::activator::listener::Listeners;
 use crate::activator::output::Runs;
+use crate::activator::own_children::OwnChildren;
 use crate::activator::platform;
 use crate::activator::reload::{ReloadHandle, Reloader, Request};
 use crate::activator::supervisor::{Record, Supervisor};
@@ -24,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio_util::task::AbortOnDropHandle;
+use tokio::task::JoinSet;
 
 /// How often, and how far apart, a lock that is taken is looked at again.
 const LOCK_ATTEMPTS: u32 = 20;
@@ -53,6 +56,7 @@ pub struct Activator {
     file: Option<ConfigFile>,
     reload: ReloadHandle,
     reload_requests: mpsc::Receiver<Request>,
+    reaps_orphans: bool,
 }
 
 /// Why the activator does not start. Once it runs it goes on whatever happens, and says so in the log.
@@ -75,6 +79,13 @@ pub enum ActivatorError {
         /// The system's reason.
         source: io::Error,
     },
+    /// An application asks for a user or a group it cannot have.
+    Account {
+        /// Name of the application.
+        app: String,
+        /// Why not.
+        source: AccountError,
+    },
     /// Processes cannot be told apart on this system.
     System(io::Error),
 }
@@ -89,6 +100,7 @@ impl fmt::Display for ActivatorError {
             Self::Output { dir, .. } => {
                 write!(f, "cannot use the folder for the handlers' output in {}", dir.display())
             }
+            Self::Account { app, .. } => write!(f, "application {app} cannot have the account it asks for"),
             Self::System(_) => f.write_str("processes cannot be watched here"),
         }
     }
@@ -99,6 +111,7 @@ impl Error for ActivatorError {
         match self {
             Self::Connection { source, .. } => Some(source),
             Self::Journal(source) => Some(source),
+            Self::Account { source, .. } => Some(source),
             Self::Output { source, .. } | Self::System(source) => Some(source),
         }
     }
@@ -123,6 +136,7 @@ impl Activator {
             file: None,
             reload,
             reload_requests,
+            reaps_orphans: false,
         }
     }
 
@@ -130,6 +144,15 @@ impl Activator {
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
+        self
+    }
+
+    /// Reaps orphans of handlers where they become children of this process: as process 1 of a container, or as a subreaper.
+    /// For a program that is nothing but the activator, since it takes the exit status of every child that the activator
+    /// has not started; not done if not set.
+    #[must_use]
+    pub fn reap_orphans(mut self) -> Self {
+        self.reaps_orphans = true;
         self
     }
 
@@ -178,10 +201,15 @@ impl Activator {
     /// state folder takes them up again.
     pub async fn run(mut self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
         let reloading = self.reloading();
-        let mut event_loop = self.prepare().await?;
+        let own_children = OwnChildren::default();
+        let mut helpers = JoinSet::new();
+        if self.reaps_orphans {
+            helpers.spawn(own_children.clone().reap_strangers());
+        }
+        let mut event_loop = self.prepare(own_children).await?;
         event_loop.listen_to_all();
         // Ends with this future: who asks later is told that nobody reads.
-        let _reloader = AbortOnDropHandle::new(tokio::spawn(reloading));
+        helpers.spawn(reloading);
         event_loop.run(shutdown).await.finish().await;
         Ok(())
     }
@@ -200,19 +228,20 @@ impl Activator {
     }
 
     /// The loop with everything an earlier daemon left taken up.
-    async fn prepare(self) -> Result<EventLoop, ActivatorError> {
-        let options = connections(&self.config)?;
+    async fn prepare(self, own_children: OwnChildren) -> Result<EventLoop, ActivatorError> {
+        let options = judge(&self.config)?;
         let program = self.program.map_or_else(platform::own_program, Ok).map_err(ActivatorError::System)?;
         platform::identify(std::process::id()).map_err(ActivatorError::System)?;
         let dir = &self.config.state.dir;
         let (journal, replay) = open_journal(dir).await.map_err(ActivatorError::Journal)?;
         let output = |source| ActivatorError::Output { dir: dir.clone(), source };
         let runs = Arc::new(Runs::open(dir).map_err(output)?);
+        let feeds = Arc::new(feed::Shared::open(dir).map_err(output)?);
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
-            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, &options),
-            children: Children::new(Arc::clone(&runs), self.inbox.sender()),
+            launcher: Launcher::new(program, Arc::clone(&runs), own_children, &self.config, &options),
+            children: Children::new(Arc::clone(&runs), feeds, self.inbox.sender()),
             config: Arc::clone(&self.config),
             listeners: Listeners::new(self.inbox.sender()),
             inbox: self.inbox,
@@ -236,6 +265,13 @@ async fn open_journal(dir: &Path) -> Result<(Journal, Replay), JournalError> {
         }
     }
     Journal::open(dir)
+}
+
+/// Whether a configuration can be run here: the parsed connections if so.
+pub(super) fn judge(config: &Config) -> Result<Vec<BrokerOptions>, ActivatorError> {
+    let options = connections(config)?;
+    accounts::check(config).map_err(|(app, source)| ActivatorError::Account { app, source })?;
+    Ok(options)
 }
 
 /// The parsed connection of every notification service, in order.

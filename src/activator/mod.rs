@@ -17,14 +17,17 @@
 //! 5. A task for each process (`children`) reports its exit, which frees a slot and may start what waited for it.
 //!
 //! Handlers survive the daemon and are taken up again. They write to files (`output`), not to pipes that die with it.
-//! A changed configuration (`reload`) is one
-//! more event of the loop. All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
-//! [`client`](crate::client), and knows neither the command line nor the embedded broker.
+//! A changed configuration (`reload`) is one more event of the loop. All of it ends when the loop has been told to stop and
+//! every handler is gone. The daemon uses only public names of [`client`](crate::client), and knows neither the command
+//! line nor the embedded broker.
 
+mod accounts;
 mod children;
 pub mod config;
 mod daemon;
 mod event_loop;
+mod exit_policy;
+mod feed;
 mod inbox;
 pub mod journal;
 pub mod launch;
@@ -35,16 +38,19 @@ mod log_lines;
 pub(crate) mod nearest;
 pub mod notification;
 mod output;
+mod own_children;
 mod platform;
 mod recovery;
 mod reload;
+mod resident;
 pub mod slots;
 pub mod supervisor;
 pub(crate) mod text;
 pub mod trampoline;
 pub(crate) mod xml_tree;
 
+pub use accounts::AccountError;
 pub use daemon::{Activator, ActivatorError};
 pub use inbox::{EventSender, NotHandled};
 pub use reload::{ReloadHandle, Reloaded};
-pub use supervisor::Record;
+pub use supervisor::{ProcessRecord, Record};

@@ -34,6 +34,7 @@ pub use model::{
     LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService, QueueAddress, Rate,
     StateSettings,
 };
+pub(crate) use quantity::parse_duration;
 pub use reading::Reading;
 pub use secret::{ConnectionString, Resolver};
 pub use source::{doubt_about_secret, read_secret};

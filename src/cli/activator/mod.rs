@@ -3,12 +3,13 @@
 mod check;
 mod configuration;
 mod convert;
+mod launch;
 mod run;
 
 use super::environment::Environment;
 use super::exit::{CliError, ExitStatus};
-use crate::activator::trampoline;
-use std::path::PathBuf;
+
+pub(super) use launch::{Arguments as LaunchArguments, launch};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -20,26 +21,10 @@ pub(super) enum Command {
     Convert(convert::Arguments),
 }
 
-#[derive(Debug, clap::Args)]
-pub(super) struct LaunchArguments {
-    /// Folder to work in
-    #[arg(long)]
-    work_dir: Option<PathBuf>,
-    /// The handler and its arguments
-    #[arg(last = true, required = true)]
-    command: Vec<std::ffi::OsString>,
-}
-
 pub(super) fn run(command: Command, environment: &Environment) -> Result<ExitStatus, CliError> {
     match command {
         Command::Run(arguments) => run::run(&arguments, environment),
         Command::Check(arguments) => check::run(&arguments, environment),
         Command::Convert(arguments) => convert::run(&arguments),
     }
-}
-
-/// Becomes the handler; comes back only when that is not possible.
-pub(super) fn launch(arguments: LaunchArguments) -> ExitStatus {
-    trampoline::exec_handler(arguments.work_dir.as_deref(), &arguments.command);
-    ExitStatus::HandlerNotStarted
 }

@@ -5,11 +5,13 @@
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
 //! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling. Nothing here sends anything.
 
+mod partial;
 mod receiving;
 mod sending;
 
 use std::borrow::Cow;
 
+pub(crate) use partial::{attempts_on, keep_first};
 pub(crate) use receiving::{
     BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, POISON_TABLES, ROLL_BACK, ReceiveSpec, Selection,
     UNDO_HANDLING, commit_and_receive, count_attempt, forget_attempts, park, read_attempts, wait_and_receive,
