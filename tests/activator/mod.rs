@@ -3,7 +3,8 @@
 //! No server is needed: notifications are handed in as a listener would. The whole way from a queue is tested with the
 //! embedded broker elsewhere.
 
-mod daemon;
+pub(crate) mod daemon;
+mod feed;
 mod growth;
 mod handlers;
 mod pains;
