@@ -2,10 +2,12 @@
 //!
 //! Puts the parts together and takes them apart again in order; what happens in between is in `event_loop`.
 
+use crate::activator::accounts::{self, AccountError};
 use crate::activator::children::Children;
 use crate::activator::config::{Config, ConfigFile, NotificationService};
 use crate::activator::control::ControlServer;
 use crate::activator::event_loop::{EventLoop, Observer};
+use crate::activator::feed;
 use crate::activator::history::History;
 use crate::activator::inbox::{EventSender, Inbox};
 use crate::activator::journal::{Journal, JournalError, Replay};
@@ -15,6 +17,7 @@ use crate::activator::ledger::Ledger;
 use crate::activator::listener::{Link, Listeners};
 use crate::activator::milestone::{Milestone, Milestones};
 use crate::activator::output::Runs;
+use crate::activator::own_children::OwnChildren;
 use crate::activator::pauses::Pauses;
 use crate::activator::platform;
 use crate::activator::reload::{ReloadHandle, Reloader, Request};
@@ -62,6 +65,7 @@ pub struct Activator {
     file: Option<ConfigFile>,
     reload: ReloadHandle,
     reload_requests: mpsc::Receiver<Request>,
+    reaps_orphans: bool,
 }
 
 /// Why the activator does not start. Once it runs it goes on whatever happens, and says so in the log.
@@ -91,6 +95,13 @@ pub enum ActivatorError {
         /// The system's reason.
         source: io::Error,
     },
+    /// An application asks for a user or a group it cannot have.
+    Account {
+        /// Name of the application.
+        app: String,
+        /// Why not.
+        source: AccountError,
+    },
     /// Processes cannot be told apart on this system.
     System(io::Error),
 }
@@ -106,6 +117,7 @@ impl fmt::Display for ActivatorError {
                 write!(f, "cannot use the folder for the handlers' output in {}", dir.display())
             }
             Self::Metrics { listen, .. } => write!(f, "cannot listen on {listen} for metrics"),
+            Self::Account { app, .. } => write!(f, "application {app} cannot have the account it asks for"),
             Self::System(_) => f.write_str("processes cannot be watched here"),
         }
     }
@@ -116,6 +128,7 @@ impl Error for ActivatorError {
         match self {
             Self::Connection { source, .. } => Some(source),
             Self::Journal(source) => Some(source),
+            Self::Account { source, .. } => Some(source),
             Self::Output { source, .. } | Self::Metrics { source, .. } | Self::System(source) => Some(source),
         }
     }
@@ -141,6 +154,7 @@ impl Activator {
             file: None,
             reload,
             reload_requests,
+            reaps_orphans: false,
         }
     }
 
@@ -148,6 +162,15 @@ impl Activator {
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
+        self
+    }
+
+    /// Reaps orphans of handlers where they become children of this process: as process 1 of a container, or as a subreaper.
+    /// For a program that is nothing but the activator, since it takes the exit status of every child that the activator
+    /// has not started; not done if not set.
+    #[must_use]
+    pub fn reap_orphans(mut self) -> Self {
+        self.reaps_orphans = true;
         self
     }
 
@@ -210,19 +233,23 @@ impl Activator {
         let (reloading, milestones) = (self.reloading(), self.milestones.clone());
         let (events, reload) = (self.event_sender(), self.reload_handle());
         let (state_dir, metrics) = (self.config.state.dir.clone(), bind(self.config.metrics.listen).await?);
-        let mut event_loop = self.prepare().await?;
-        event_loop.listen_to_all();
+        let own_children = OwnChildren::default();
         // Everything that serves others ends with this future.
-        let mut services = JoinSet::new();
-        services.spawn(reloading);
-        services.spawn(ControlServer::new(&event_loop, events.clone(), reload).run(state_dir));
-        services.spawn(milestones.clone().beat(events.clone()));
+        let mut helpers = JoinSet::new();
+        if self.reaps_orphans {
+            helpers.spawn(own_children.clone().reap_strangers());
+        }
+        let mut event_loop = self.prepare(own_children).await?;
+        event_loop.listen_to_all();
+        helpers.spawn(reloading);
+        helpers.spawn(ControlServer::new(&event_loop, events.clone(), reload).run(state_dir));
+        helpers.spawn(milestones.clone().beat(events.clone()));
         if let Some(listener) = metrics {
-            services.spawn(Web { board: event_loop.board.clone(), events }.run(listener));
+            helpers.spawn(Web { board: event_loop.board.clone(), events }.run(listener));
         }
         milestones.tell(Milestone::Ready);
         event_loop.run(shutdown, &milestones).await.finish().await;
-        services.shutdown().await;
+        helpers.shutdown().await;
         Ok(())
     }
 
@@ -240,8 +267,8 @@ impl Activator {
     }
 
     /// The loop with everything an earlier daemon left taken up.
-    async fn prepare(self) -> Result<EventLoop, ActivatorError> {
-        let links = connections(&self.config)?;
+    async fn prepare(self, own_children: OwnChildren) -> Result<EventLoop, ActivatorError> {
+        let links = judge(&self.config)?;
         let addresses: Vec<String> = links.iter().map(Link::address).collect();
         let board = Board::new(&self.config, &addresses, SystemTime::now());
         let program = self.program.map_or_else(platform::own_program, Ok).map_err(ActivatorError::System)?;
@@ -250,11 +277,12 @@ impl Activator {
         let (journal, replay) = open_journal(dir).await.map_err(ActivatorError::Journal)?;
         let output = |source| ActivatorError::Output { dir: dir.clone(), source };
         let runs = Arc::new(Runs::open(dir).map_err(output)?);
+        let feeds = Arc::new(feed::Shared::open(dir).map_err(output)?);
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
-            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, &links),
-            children: Children::new(Arc::clone(&runs), self.inbox.sender(), board.clone()),
+            launcher: Launcher::new(program, Arc::clone(&runs), own_children, &self.config, &links),
+            children: Children::new(Arc::clone(&runs), feeds, self.inbox.sender(), board.clone()),
             pauses: Pauses::open(dir),
             history: History::open(dir),
             config: Arc::clone(&self.config),
@@ -288,6 +316,13 @@ async fn bind(listen: Option<SocketAddr>) -> Result<Option<TcpListener>, Activat
     let Some(listen) = listen else { return Ok(None) };
     let bound = TcpListener::bind(listen).await;
     bound.map(Some).map_err(|source| ActivatorError::Metrics { listen, source })
+}
+
+/// Whether a configuration can be run here: the connections if so.
+pub(super) fn judge(config: &Config) -> Result<Vec<Link>, ActivatorError> {
+    let links = connections(config)?;
+    accounts::check(config).map_err(|(app, source)| ActivatorError::Account { app, source })?;
+    Ok(links)
 }
 
 /// The connection of every notification service, in order; none is made yet.

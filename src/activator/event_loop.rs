@@ -4,7 +4,7 @@
 //! are waited for by tasks of their own, whose reports are events again. So the order of the journal is that of the
 //! decisions, and a log of events explains any run.
 
-use crate::activator::children::Children;
+use crate::activator::children::{self, Children};
 use crate::activator::config::Config;
 use crate::activator::daemon::{connection, connections};
 use crate::activator::history::{History, Run};
@@ -17,7 +17,6 @@ use crate::activator::listener::{Link, Listeners};
 use crate::activator::log_lines;
 use crate::activator::milestone::{Milestone, Milestones};
 use crate::activator::pauses::Pauses;
-use crate::activator::platform::Ending;
 use crate::activator::recovery::{self, Recovered, Survivor, System};
 use crate::activator::status::{Board, rfc3339};
 use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
@@ -96,6 +95,7 @@ impl EventLoop {
         mut shutdown: mpsc::Receiver<()>,
         milestones: &Milestones,
     ) -> Listeners {
+        self.take_in(Event::Started.into()).await;
         while !self.is_stopped {
             let input = match self.due.pop_front() {
                 Some(input) => input,
@@ -166,7 +166,7 @@ impl EventLoop {
                 self.children.forget(*launch);
                 self.ledger.note(Entry::Ended { launch: *launch, outcome: *outcome }).await;
             }
-            Event::LaunchFailed { launch, reason } => {
+            Event::LaunchFailed { launch, reason, .. } => {
                 self.children.forget(*launch);
                 self.ledger.note(Entry::Failed { launch: *launch, reason: reason.clone() }).await;
             }
@@ -191,8 +191,8 @@ impl EventLoop {
                 let service = self.service(listener);
                 return self.keep(Entry::Kept { app, service, target }).await;
             }
-            Action::Terminate { launch, .. } => self.children.end(launch, Ending::Terminate),
-            Action::Kill { launch, .. } => self.children.end(launch, Ending::Kill),
+            Action::Terminate { launch, .. } => self.children.terminate(launch),
+            Action::Kill { launch, .. } => self.children.kill(launch),
             Action::UseConfig(config) => self.use_config(config),
             Action::Listen { listener } => self.listen(listener),
             Action::StopListening { listener } => self.listeners.stop(listener),
@@ -225,9 +225,10 @@ impl EventLoop {
 
     async fn launch(&mut self, order: LaunchOrder, receipt: Receipt) {
         match self.start(&order).await {
-            Ok(started) => self.children.watch(&order.app.name, started, receipt),
+            Ok(started) => self.children.watch(&order, started, receipt),
             Err(reason) => {
-                let event = Event::LaunchFailed { launch: order.launch, reason };
+                let image = children::image_of(&order.app.command);
+                let event = Event::LaunchFailed { launch: order.launch, reason, image };
                 self.due.push_back(Input { event, receipt });
             }
         }

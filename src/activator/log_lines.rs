@@ -96,6 +96,11 @@ impl<'a> Fields<'a> {
             | Record::Killing { launch, app, pid } => {
                 Self { app: Some(app), launch: Some(*launch), pid: Some(*pid) }
             }
+            Record::Process(record) => Self {
+                app: Some(record.app()),
+                launch: record.launch().map(|(launch, _)| launch),
+                pid: record.launch().map(|(_, pid)| pid),
+            },
             Record::StrayReport { launch, .. } => Self { launch: Some(*launch), ..Self::default() },
             Record::Unmatched { .. }
             | Record::QueueDisabled { .. }

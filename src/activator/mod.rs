@@ -21,15 +21,18 @@
 //! What all of them know stands on one board ([`status`]), read by the [`control`] socket and by `web`.
 //!
 //! Handlers survive the daemon and are taken up again. They write to files (`output`), not to pipes that die with it.
-//! A changed configuration (`reload`) is one
-//! more event of the loop. All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
-//! [`client`](crate::client), and knows neither the command line nor the embedded broker.
+//! A changed configuration (`reload`) is one more event of the loop. All of it ends when the loop has been told to stop and
+//! every handler is gone. The daemon uses only public names of [`client`](crate::client), and knows neither the command
+//! line nor the embedded broker.
 
+mod accounts;
 mod children;
 pub mod config;
 pub mod control;
 mod daemon;
 mod event_loop;
+mod exit_policy;
+mod feed;
 mod history;
 mod inbox;
 pub mod journal;
@@ -44,11 +47,13 @@ mod milestone;
 pub(crate) mod nearest;
 pub mod notification;
 mod output;
+mod own_children;
 mod pauses;
 mod platform;
 mod reconcile;
 mod recovery;
 mod reload;
+mod resident;
 pub mod slots;
 pub mod status;
 pub mod supervisor;
@@ -57,10 +62,11 @@ pub mod trampoline;
 mod web;
 pub(crate) mod xml_tree;
 
+pub use accounts::AccountError;
 pub use daemon::{Activator, ActivatorError};
 pub use history::Run;
 pub use inbox::{EventSender, NotHandled};
 pub use live_check::{LiveFinding, Severity, check_live};
 pub use milestone::Milestone;
 pub use reload::{ReloadHandle, Reloaded};
-pub use supervisor::Record;
+pub use supervisor::{ProcessRecord, Record};

@@ -6,7 +6,7 @@
 
 use crate::activator::config::watch::FileWatch;
 use crate::activator::config::{Config, ConfigFile, LoadError, Loaded};
-use crate::activator::daemon::connections;
+use crate::activator::daemon::judge;
 use crate::activator::inbox::EventSender;
 use crate::activator::log_lines;
 use crate::activator::supervisor::Event;
@@ -135,7 +135,7 @@ impl Reloader {
         let file = self.file.clone();
         let read = move || {
             let loaded = file.load().map_err(|error| reasons(&error))?;
-            connections(&loaded.config).map_err(|error| vec![log_lines::chain(&error)])?;
+            judge(&loaded.config).map_err(|error| vec![log_lines::chain(&error)])?;
             Ok(loaded)
         };
         // A network drive may keep a reader waiting.

@@ -46,6 +46,12 @@ impl Slots {
         self.occupy()
     }
 
+    /// Occupies slots until `count` are, for processes that always run.
+    pub fn fill(&mut self, count: u32) -> Vec<LaunchPermit> {
+        let missing = count.min(self.max).saturating_sub(self.occupied);
+        (0..missing).map(|_| self.occupy()).collect()
+    }
+
     /// Takes back the permit of a process that has ended or was never started.
     pub fn release(&mut self, permit: LaunchPermit) {
         let LaunchPermit(()) = permit;
@@ -189,6 +195,18 @@ mod tests {
             slots.release(permit);
         }
         assert_eq!(slots.notified().len(), 3);
+    }
+
+    #[test]
+    fn what_always_runs_is_filled_up_and_leaves_the_rest_to_notifications() {
+        let mut slots = Slots::new(2, 3);
+        let mut held = slots.fill(2);
+        assert_eq!((held.len(), slots.fill(2).len()), (2, 0));
+        held.extend(slots.notified());
+        assert_eq!((held.len(), slots.fill(9).len()), (3, 0));
+        slots.release(held.pop().unwrap());
+        slots.release(held.pop().unwrap());
+        assert_eq!(slots.fill(2).len(), 1);
     }
 
     #[test]

@@ -3,11 +3,13 @@
 //! Where no server is needed notifications are handed in as a listener would; `site` has the embedded broker with queues
 //! and event notifications for the rest.
 
-mod daemon;
+pub(crate) mod daemon;
+mod feed;
 mod growth;
 mod handlers;
 mod listeners;
 mod operation;
+mod pains;
 mod reconcile;
 mod reload;
 mod restarts;

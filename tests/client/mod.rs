@@ -1,7 +1,7 @@
 //! The client library against a server: the embedded broker, or one named by the environment.
 
 mod dialog_pools;
-mod objects;
+pub(crate) mod objects;
 mod receiving;
 mod sending;
 mod workers;

@@ -6,6 +6,7 @@
 //! to is asked of the [`Resolver`] that the caller passes in. It must not know listeners, processes or the driver.
 
 mod argument;
+mod convert;
 pub(crate) mod diff;
 mod fault;
 mod file;
@@ -23,7 +24,8 @@ pub(crate) mod watch;
 mod xml;
 
 pub use crate::activator::text::NotText;
-pub use argument::{ArgumentTemplate, MacroValues, UnknownMacro, split_command_line};
+pub use argument::{ArgumentTemplate, MacroValues, UnknownMacro, join_command_line, split_command_line};
+pub use convert::{Converted, Target, convert};
 pub use diff::Change;
 pub use fault::{Fault, LoadError};
 pub use file::ConfigFile;
@@ -32,6 +34,7 @@ pub use model::{
     LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService, QueueAddress, Rate,
     StateSettings,
 };
+pub(crate) use quantity::parse_duration;
 pub use reading::Reading;
 pub use secret::{ConnectionString, Resolver};
 pub use source::{doubt_about_secret, read_secret};

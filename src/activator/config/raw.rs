@@ -32,6 +32,8 @@ pub(crate) enum Format {
 pub(crate) struct RawConfig {
     /// Its format.
     pub(crate) format: Format,
+    /// Whether there are comments in it.
+    pub(crate) has_comments: bool,
     /// Notification services in file order.
     pub(crate) notifications: Vec<RawNotification>,
     /// Applications in file order.

@@ -64,8 +64,16 @@ impl fmt::Display for ConnectionString {
 
 /// The secret files that `written` refers to.
 pub(crate) fn files(written: &str) -> impl Iterator<Item = &Path> {
-    let references = written.split("${file:").skip(1);
-    references.filter_map(|rest| rest.split_once('}')).map(|(path, _)| Path::new(path))
+    references(written, "${file:").map(Path::new)
+}
+
+/// The environment variables that `written` refers to.
+pub(crate) fn variables(written: &str) -> impl Iterator<Item = &str> {
+    references(written, "${env:")
+}
+
+fn references<'t>(written: &'t str, kind: &'static str) -> impl Iterator<Item = &'t str> {
+    written.split(kind).skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name)
 }
 
 /// Replaces the references in `written`.

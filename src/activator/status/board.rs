@@ -43,6 +43,11 @@ struct AppBoard {
     failed_exits: u64,
     children: Vec<ChildStatus>,
     last_exit: Option<LastExit>,
+    /// Why it cannot be launched, until it can.
+    obstacle: Option<String>,
+    has_given_up: bool,
+    /// What is wrong with its processes; told by records of the supervisor already, so never logged here.
+    own_warnings: Warnings,
     /// What each listener's server shows of the queue.
     places: HashMap<usize, Place>,
     /// Standard error of processes whose end is not yet recorded.
@@ -114,13 +119,15 @@ impl Board {
 
     /// Writes down the supervisor's counts, after an event.
     pub(in crate::activator) fn count(&self, supervisor: &Supervisor) {
-        let mut state = self.lock();
+        let (mut state, now) = (self.lock(), SystemTime::now());
         let mut changed = false;
         for count in supervisor.counts() {
             let Some(app) = state.app(count.app) else { continue };
             let before = app.handlers;
             (app.handlers.running, app.handlers.pending) = (count.running, count.is_pending);
             app.handlers.paused = count.is_paused;
+            app.has_given_up = count.has_given_up;
+            app.warn(now);
             changed |= app.handlers != before;
         }
         drop(state);
@@ -303,10 +310,14 @@ impl State {
             }
             Record::Launched { launch, app, pid, .. } => self.with(app, |board| {
                 board.handlers.launches += 1;
+                board.obstacle = None;
                 board.begin(*launch, *pid, now);
             }),
             Record::Adopted { launch, app, pid } => self.with(app, |board| board.begin(*launch, *pid, now)),
-            Record::LaunchFailed { app, .. } => self.with(app, |board| board.failed_launches += 1),
+            Record::LaunchFailed { app, reason, .. } => self.with(app, |board| {
+                board.failed_launches += 1;
+                board.obstacle = Some(reason.clone());
+            }),
             Record::Exited { launch, app, outcome, .. } => {
                 self.with(app, |board| board.end(*launch, *outcome, now));
             }
@@ -334,6 +345,9 @@ impl AppBoard {
             failed_exits: 0,
             children: Vec::new(),
             last_exit: None,
+            obstacle: None,
+            has_given_up: false,
+            own_warnings: Warnings::default(),
             places: HashMap::new(),
             tails: HashMap::new(),
         }
@@ -354,13 +368,37 @@ impl AppBoard {
         self.last_exit = Some(LastExit { outcome, at: rfc3339(now), stderr_tail });
     }
 
+    /// Finds what is wrong with its processes.
+    fn warn(&mut self, now: SystemTime) {
+        let name = &self.app.name;
+        let mut found = Vec::new();
+        if let Some(reason) = &self.obstacle {
+            let cure = "mend it; it is tried again by itself".to_owned();
+            found.push(Found {
+                id: "cannot-launch",
+                text: format!("{name} cannot be launched: {reason}"),
+                cure,
+            });
+        }
+        if self.has_given_up {
+            found.push(Found {
+                id: "given-up",
+                text: format!("{name} failed so often in a row that nothing of it is launched any more"),
+                cure: format!("see why (`activator status --history {name}`), then `activator kick {name}`"),
+            });
+        }
+        // Both stand in the log already.
+        drop(self.own_warnings.replace(found, now));
+    }
+
     /// Of several servers that have the queue the first listener's is shown.
     fn status(&self) -> AppStatus {
         let mut places: Vec<_> = self.places.iter().collect();
         places.sort_by_key(|(listener, _)| **listener);
         let queue = places.iter().find(|(_, place)| place.target.is_some());
         let queue = queue.map(|(_, place)| place.queue.clone()).unwrap_or_default();
-        let warnings = places.iter().flat_map(|(_, place)| place.warnings.list()).cloned().collect();
+        let of_places = places.iter().flat_map(|(_, place)| place.warnings.list());
+        let warnings = self.own_warnings.list().iter().chain(of_places).cloned().collect();
         AppStatus {
             name: self.app.name.clone(),
             kind: self.app.kind.name().to_owned(),

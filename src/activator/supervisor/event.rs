@@ -4,13 +4,15 @@
 
 use super::record::Record;
 use crate::activator::config::{Application, Config};
-use crate::activator::launch::{LaunchId, Outcome, Target};
+use crate::activator::launch::{ImageStamp, LaunchId, Outcome, Target};
 use crate::activator::notification::Notice;
 use std::sync::Arc;
 
 /// Something that happened. `listener` is the position of a notification service in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
+    /// The daemon has taken up what an earlier one left; sent once, after [`Event::Adopted`] and [`Event::Remembered`].
+    Started,
     /// An event notification was received.
     Notified {
         /// Who received it.
@@ -37,6 +39,15 @@ pub enum Event {
         /// The launch.
         launch: LaunchId,
         /// The system's reason.
+        reason: String,
+        /// The program's file as it is now; `None` if there is none.
+        image: Option<ImageStamp>,
+    },
+    /// A process that runs does not do its work, as whoever serves it has found; it is to be ended and counts as failed.
+    Unfit {
+        /// The launch.
+        launch: LaunchId,
+        /// What it did.
         reason: String,
     },
     /// A process has ended.
@@ -99,6 +110,11 @@ pub enum Event {
     ReloadRefused {
         /// Everything that is wrong with it.
         faults: Vec<String>,
+    },
+    /// Somebody says that an application is to be tried again at once, whatever its processes did.
+    TryAgain {
+        /// Name of the application.
+        app: String,
     },
     /// The daemon is to stop; a second request kills what still runs.
     ShutdownRequested,

@@ -3,11 +3,12 @@
 //! Part of the supervisor's machine; as pure as the rest of it. A paused application loses nothing: what would have been
 //! launched is remembered, and what runs goes on.
 
+use super::Supervisor;
 use super::event::Action;
 use super::record::Record;
-use super::{Stage, Supervisor};
 use crate::activator::launch::Target;
 use std::fmt;
+use std::time::Instant;
 
 /// What a person asked for, as the log tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub struct AppCount<'a> {
     pub is_pending: bool,
     /// Whether a person has paused it.
     pub is_paused: bool,
+    /// Whether it failed so often in a row that it is launched no more.
+    pub has_given_up: bool,
 }
 
 impl fmt::Display for OperatorRecord {
@@ -70,22 +73,22 @@ impl Supervisor {
             running: state.slots.occupied(),
             is_pending: state.slots.is_pending(),
             is_paused: state.paused,
+            has_given_up: state.policy.has_given_up(),
         })
     }
 
-    /// As a notification, whatever waits in the queue. Where the application has had one, its queue is meant.
-    pub(super) fn kicked(&mut self, app: &str, listener: usize, target: Target, out: &mut Vec<Action>) {
+    /// As a notification, whatever waits in the queue and however often processes have failed. Where the application has had
+    /// a notification, its queue is meant.
+    pub(super) fn kicked(&mut self, app: &str, source: (usize, Target), now: Instant, out: &mut Vec<Action>) {
         let Some(index) = self.named(app).filter(|index| self.apps[*index].app.enabled) else { return };
-        let (listener, target) = self.apps[index].last.clone().unwrap_or((listener, target));
+        self.apps[index].policy.forgive();
+        let (listener, target) = self.apps[index].last.clone().unwrap_or(source);
         let before = self.apps[index].slots.occupied();
         let mut launches = Vec::new();
-        self.activate(index, listener, target.clone(), &mut launches);
+        self.activate(index, (listener, target.clone()), now, &mut launches);
         let starting = self.apps[index].slots.occupied().saturating_sub(before);
-        out.push(Action::Log(Record::Operator(OperatorRecord::Kicked {
-            app: app.to_owned(),
-            target,
-            starting,
-        })));
+        let app = app.to_owned();
+        out.push(Action::Log(Record::Operator(OperatorRecord::Kicked { app, target, starting })));
         // What a notification would have written to the log is said above.
         out.extend(launches.into_iter().filter(|action| !matches!(action, Action::Log(_))));
     }
@@ -97,16 +100,12 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn resumed(&mut self, app: &str, out: &mut Vec<Action>) {
+    pub(super) fn resumed(&mut self, app: &str, now: Instant, out: &mut Vec<Action>) {
         let Some(index) = self.named(app) else { return };
         if std::mem::replace(&mut self.apps[index].paused, false) {
             out.push(Action::Log(Record::Operator(OperatorRecord::Resumed { app: app.to_owned() })));
-            self.act_on_pending(index, out);
+            self.act_on_pending(index, now, out);
+            self.keep_alive(index, now, out);
         }
-    }
-
-    /// Whether anything of the application at `index` may be launched now.
-    pub(super) fn may_launch(&self, index: usize) -> bool {
-        self.stage == Stage::Running && !self.apps[index].paused
     }
 }

@@ -6,7 +6,7 @@
 use super::event::Action;
 use super::record::Record;
 use super::routing::Routes;
-use super::state::AppState;
+use super::state::{AppState, EndReason};
 use super::{Stage, Supervisor};
 use crate::activator::config::diff::{Change, Plan, plan};
 use crate::activator::config::{Application, Config};
@@ -29,12 +29,8 @@ impl Supervisor {
         }
         self.routes =
             Routes::new(self.apps.iter().map(|state| (!state.is_retired).then(|| Arc::clone(&state.app))));
-        for index in 0..self.apps.len() {
-            // An application that failed and is the same as before keeps its pause.
-            if self.apps[index].retry_at.is_none() {
-                self.act_on_pending(index, out);
-            }
-        }
+        // An application that failed and is the same as before keeps its pause.
+        self.act_on_waiting(now, out);
     }
 
     /// Tells why a changed configuration is not taken over.
@@ -99,8 +95,16 @@ impl Supervisor {
         let of_app = |(id, launch): (&LaunchId, &super::Launch)| (launch.app == index).then_some(*id);
         let launches: Vec<LaunchId> = self.launches.iter().filter_map(of_app).collect();
         for launch in launches {
-            self.terminate(launch, now, out);
+            self.end_retired(launch, now, out);
         }
+    }
+
+    /// Asks a process of an application to end that is configured no more, which is no fault of the process.
+    pub(super) fn end_retired(&mut self, id: LaunchId, now: Instant, out: &mut Vec<Action>) {
+        if let Some(launch) = self.launches.get_mut(&id) {
+            launch.ending.get_or_insert(EndReason::Asked);
+        }
+        self.terminate(id, now, out);
     }
 
     fn configured(&self, app: &str) -> Arc<Application> {

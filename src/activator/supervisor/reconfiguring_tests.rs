@@ -117,7 +117,7 @@ fn a_removed_application_that_fails_to_start_is_not_tried_again() {
     let mut bench = Bench::new(&["", ""]);
     let started = orders(&bench.handle(Event::Notified { listener: 0, notice: notice("S", "q1") }));
     bench.reconfigure(&[""]);
-    bench.handle(Event::LaunchFailed { launch: started[0].launch, reason: "gone".to_owned() });
+    bench.handle(Event::LaunchFailed { launch: started[0].launch, reason: "gone".to_owned(), image: None });
     assert_eq!((bench.supervisor.wake_at(), bench.supervisor.is_pending(1)), (None, false));
 }
 
@@ -149,11 +149,41 @@ fn a_changed_application_is_tried_at_once_and_an_unchanged_one_keeps_its_pause()
     let mut bench = Bench::new(&["", ""]);
     for queue in ["q0", "q1"] {
         let order = orders(&bench.handle(Event::Notified { listener: 0, notice: notice("S", queue) }));
-        bench.handle(Event::LaunchFailed { launch: order[0].launch, reason: "no such file".to_owned() });
+        bench.handle(Event::LaunchFailed {
+            launch: order[0].launch,
+            reason: "no such file".to_owned(),
+            image: None,
+        });
     }
     let launched = orders(&bench.reconfigure(&["work_dir = \"/\"", ""]));
     assert_eq!(launched.iter().map(|order| order.app.name.as_str()).collect::<Vec<_>>(), ["app0"]);
     assert!(bench.supervisor.is_pending(1) && bench.supervisor.wake_at().is_some());
+}
+
+#[test]
+fn resident_processes_come_and_go_with_their_application() {
+    let resident = "kind = \"resident\"\nmin = 2\nmax = 2";
+    let mut bench = Bench::new(&[""]);
+    let started = bench.reconfigure(&["", resident]);
+    let launches = bench.report(&started);
+    assert_eq!(launches.len(), 2);
+    assert_eq!(terminated(&bench.reconfigure(&[""])), launches);
+    for launch in launches {
+        assert!(orders(&bench.handle(Event::Exited { launch, outcome: Outcome::Signal(15) })).is_empty());
+    }
+    assert_eq!((bench.supervisor.running(1), bench.supervisor.wake_at()), (0, None));
+}
+
+#[test]
+fn a_changed_application_that_was_given_up_is_tried_again() {
+    let keys = "backoff = { give_up_after = 1 }";
+    let mut bench = Bench::new(&[keys]);
+    let launch = bench.run("q0")[0];
+    bench.handle(Event::Exited { launch, outcome: Outcome::Code(1) });
+    assert!(bench.supervisor.has_given_up(0));
+    assert!(orders(&bench.reconfigure(&[keys, ""])).is_empty(), "another application is no reason");
+    assert_eq!(orders(&bench.reconfigure(&[&format!("{keys}\nargs = [\"x\"]")])).len(), 1);
+    assert!(!bench.supervisor.has_given_up(0));
 }
 
 #[test]

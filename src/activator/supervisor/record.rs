@@ -3,6 +3,7 @@
 //! The text is for people; programs take the fields. Knows no logging library.
 
 use super::operator::OperatorRecord;
+use super::process_record::ProcessRecord;
 use crate::activator::config::{Change, LogLevel};
 use crate::activator::launch::{LaunchId, Outcome, Target};
 use crate::activator::notification::QueueEvent;
@@ -113,8 +114,10 @@ pub enum Record {
         app: String,
         /// The system's reason.
         reason: String,
-        /// When it is tried again; `None` while the daemon stops.
+        /// When it is tried again; `None` while the daemon stops, or when the application is given up.
         retry_in: Option<Duration>,
+        /// Whether the attempt before failed for the same reason, with the same file of the program.
+        repeated: bool,
     },
     /// A process has ended.
     Exited {
@@ -204,6 +207,8 @@ pub enum Record {
     Stopped,
     /// A person asked for something.
     Operator(OperatorRecord),
+    /// How processes are kept.
+    Process(ProcessRecord),
     /// Something was reported about a launch that is not known, or not in a state for it.
     StrayReport {
         /// The launch.
@@ -230,6 +235,8 @@ impl Record {
             | Self::Stopped => LogLevel::Info,
             Self::Reconfigured { change: Change::NeedsRestart { .. } } => LogLevel::Warn,
             Self::Reconfigured { .. } => LogLevel::Info,
+            Self::Process(record) => record.level(),
+            Self::LaunchFailed { repeated: true, .. } => LogLevel::Debug,
             Self::Exited { outcome: Outcome::Code(0), .. } | Self::Exited { asked: true, .. } => {
                 LogLevel::Info
             }
@@ -307,11 +314,11 @@ impl Record {
                     "launched {app} as process {pid} ({launch}), {running} of {max} running: {command_line:?}"
                 )
             }
-            Self::LaunchFailed { launch, app, reason, retry_in } => {
+            Self::LaunchFailed { launch, app, reason, retry_in, repeated: _ } => {
                 write!(f, "cannot launch {app} ({launch}): {reason}; ")?;
                 match retry_in {
                     Some(delay) => write!(f, "next try in {delay:?}"),
-                    None => f.write_str("next try after the activator's restart"),
+                    None => f.write_str("there is no further try before the activator's restart"),
                 }
             }
             Self::Exited { launch, app, pid, outcome, lasted, running, asked: _ } => {
@@ -321,6 +328,7 @@ impl Record {
                 }
                 write!(f, ", {running} still running")
             }
+            Self::Process(record) => write!(f, "{record}"),
             Self::Adopted { launch, app, pid } => write!(f, "{app} still runs as process {pid} ({launch})"),
             Self::NoSuchApplication { app, pid: Some(pid) } => {
                 write!(f, "process {pid} is left alone: application {app} is not configured any more")

@@ -2,15 +2,17 @@
 
 mod check;
 mod configuration;
+mod convert;
 mod daemon;
+mod launch;
 mod run;
 mod service_manager;
 mod status_table;
 
 use super::environment::Environment;
 use super::exit::{CliError, ExitStatus};
-use crate::activator::trampoline;
-use std::path::PathBuf;
+
+pub(super) use launch::{Arguments as LaunchArguments, launch};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -28,16 +30,8 @@ pub(super) enum Command {
     Resume(daemon::OptionalAppArguments),
     /// Read the configuration again
     Reload(daemon::ReloadArguments),
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct LaunchArguments {
-    /// Folder to work in
-    #[arg(long)]
-    work_dir: Option<PathBuf>,
-    /// The handler and its arguments
-    #[arg(last = true, required = true)]
-    command: Vec<std::ffi::OsString>,
+    /// Write a configuration in the other format: EAService.config as activator.toml, or the reverse
+    Convert(convert::Arguments),
 }
 
 pub(super) fn run(command: Command, environment: &Environment) -> Result<ExitStatus, CliError> {
@@ -49,11 +43,6 @@ pub(super) fn run(command: Command, environment: &Environment) -> Result<ExitSta
         Command::Pause(arguments) => daemon::pause(arguments, environment),
         Command::Resume(arguments) => daemon::resume(arguments, environment),
         Command::Reload(arguments) => daemon::reload(&arguments, environment),
+        Command::Convert(arguments) => convert::run(&arguments),
     }
-}
-
-/// Becomes the handler; comes back only when that is not possible.
-pub(super) fn launch(arguments: LaunchArguments) -> ExitStatus {
-    trampoline::exec_handler(arguments.work_dir.as_deref(), &arguments.command);
-    ExitStatus::HandlerNotStarted
 }

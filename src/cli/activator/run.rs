@@ -39,7 +39,8 @@ pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<Ex
             }
         });
         let file = ConfigFile::new(&arguments.config, reading, environment.clone());
-        let activator = service_manager::attach(Activator::new(loaded.config).reload_from(file));
+        let activator = Activator::new(loaded.config).reload_from(file).reap_orphans();
+        let activator = service_manager::attach(activator);
         reload_on_hangup(activator.reload_handle())?;
         let outcome = activator.run(stops).await;
         outcome.map_err(|error| CliError::usage("the activator cannot run").because(error))?;

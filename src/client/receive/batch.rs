@@ -224,7 +224,7 @@ impl Batch {
     }
 
     /// Lets the receiver's task run `work` on the connection and waits for its result.
-    async fn on_session<T: Send + 'static>(
+    pub(super) async fn on_session<T: Send + 'static>(
         &mut self,
         work: impl for<'s> FnOnce(&'s mut Session) -> Work<'s, Result<T>> + Send + 'static,
     ) -> Result<T> {

@@ -5,6 +5,7 @@
 
 mod actor;
 mod batch;
+mod partial;
 
 use std::time::Duration;
 

@@ -7,11 +7,13 @@
 //! what looks at a server. Nothing here sends anything.
 
 pub(crate) mod inspection;
+mod partial;
 mod receiving;
 mod sending;
 
 use std::borrow::Cow;
 
+pub(crate) use partial::{attempts_on, keep_first};
 pub(crate) use receiving::{
     BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, POISON_TABLES, ROLL_BACK, ReceiveSpec, Selection,
     UNDO_HANDLING, commit_and_receive, count_attempt, forget_attempts, park, read_attempts, wait_and_receive,

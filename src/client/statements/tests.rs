@@ -58,6 +58,7 @@ fn every_text() -> Vec<String> {
         end_conversation(handle),
         end_with_error(handle, 1, "text"),
         conversation_timer(handle, 1),
+        attempts_on(handle),
     ];
     for scope in [Scope::Own, Scope::Joined] {
         for size in SEND_SIZES {
@@ -68,6 +69,8 @@ fn every_text() -> Vec<String> {
     let mut texts: Vec<String> = statements.iter().map(|statement| statement.text().to_owned()).collect();
     texts.extend([SESSION_SETTINGS, SESSION_CHECK, BROKER_INSTANCE].map(str::to_owned));
     texts.extend([save_transaction("r"), rollback_to("r")]);
+    let group = ConversationGroup::from_uuid(uuid::Uuid::from_u128(4));
+    texts.extend([0, 1, 49].map(|count| keep_first("[dbo].[q]", group, count)));
     texts.extend(receiving_texts());
     texts.extend(inspection_texts());
     texts

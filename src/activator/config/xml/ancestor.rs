@@ -51,7 +51,15 @@ pub(super) fn read(root: &Element, report: &mut Report) -> RawConfig {
     if notifications.is_empty() {
         report.fault(root.line, "<Activator> lacks <Setup>, which names the notification service");
     }
-    RawConfig { format: Format::Ancestor, notifications, applications, log, state_dir: None, metrics: None }
+    RawConfig {
+        format: Format::Ancestor,
+        has_comments: false,
+        notifications,
+        applications,
+        log,
+        state_dir: None,
+        metrics: None,
+    }
 }
 
 fn setup(element: &Element, log: &mut RawLog, report: &mut Report) -> RawNotification {

@@ -42,13 +42,13 @@ pub(crate) fn read(source: &Decoded, reading: Reading, report: &mut Report) -> O
     }
     let root = &document.root;
     if ancestor::is_root(root) && reading.reads_ancestor() {
-        return Some(ancestor::read(root, report));
+        return Some(RawConfig { has_comments: document.has_comments, ..ancestor::read(root, report) });
     }
     if root.name != "Activator" || root.namespace.as_deref() != Some(NAMESPACE) {
         report.fault(root.line, wrong_root(root));
         return None;
     }
-    Some(activator(root, report))
+    Some(RawConfig { has_comments: document.has_comments, ..activator(root, report) })
 }
 
 /// A file whose declaration contradicts its bytes was damaged by a conversion; its other characters are suspect too.
@@ -98,6 +98,7 @@ fn activator(root: &Element, report: &mut Report) -> RawConfig {
     );
     RawConfig {
         format: Format::EaService,
+        has_comments: false,
         notifications: list(notifications, "NotificationService", notification_service, report),
         applications: list(applications, "ApplicationService", application_service, report),
         log: log.first().map(|settings| log_settings(settings, report)).unwrap_or_default(),
