@@ -262,6 +262,10 @@ impl EventLoop {
         log_lines::write(record);
         self.board.record(record);
         self.note_run(record);
+        if matches!(record, Record::QueueDisabled { .. }) {
+            // Pain 27: the warning with the cure follows from a look.
+            self.listeners.looks().soon();
+        }
         (self.observer)(record);
     }
 

@@ -249,6 +249,43 @@ async fn systemd_is_told_over_its_socket_and_handlers_do_not_inherit_it() {
     assert!(within(daemon.wait()).await.unwrap().success());
 }
 
+/// Pain 37.
+#[tokio::test(flavor = "multi_thread")]
+async fn log_lines_carry_rfc_3339_times_as_text_and_as_json() {
+    for format in ["text", "json"] {
+        let state = TempDir::new().unwrap();
+        let (file, log) = (state.path().join("activator.toml"), state.path().join("log"));
+        let text = format!(
+            "[log]\nfile = {:?}\nformat = \"{format}\"\nrotation = \"never\"\n[state]\ndir = {:?}\n[[notification]]\nname = \
+             \"//n\"\nenabled = false\nconnection = \"server=x;user id=a;password=b\"\n{}",
+            log.display().to_string(),
+            state.path().display().to_string(),
+            shell("orders", "exit 3", "")
+        );
+        std::fs::write(&file, text).unwrap();
+        let mut command = Command::new(program());
+        command.args(["activator", "run", "--config"]).arg(&file).kill_on_drop(true);
+        let _daemon = command.spawn().unwrap();
+        within(until(state.path(), "orders", |_| Some(()))).await;
+        order(state.path(), Request::Kick { app: "orders".into() }).await;
+        until(state.path(), "orders", |app| app.last_exit.clone()).await;
+        let line = super::daemon::eventually("the exit in the log", || {
+            let text = std::fs::read_to_string(&log).ok()?;
+            text.lines().find(|line| line.contains("exit code 3")).map(str::to_owned)
+        })
+        .await;
+        let stamp = if format == "json" {
+            let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(line["app"], "orders");
+            line["timestamp"].as_str().unwrap().to_owned()
+        } else {
+            line.split(' ').next().unwrap().to_owned()
+        };
+        let shape: String = stamp.chars().map(|it| if it.is_ascii_digit() { '0' } else { it }).collect();
+        assert!(shape.starts_with("0000-00-00T00:00:00.") && shape.ends_with('Z'), "{stamp}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kick_of_a_disabled_application_is_refused() {
     let state = TempDir::new().unwrap();

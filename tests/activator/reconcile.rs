@@ -105,6 +105,30 @@ async fn c063_a_disabled_queue_is_named_and_read_again_once_it_is_on() {
     cured(state.path(), "Orders", "queue-disabled").await;
 }
 
+/// Pain 27: five roll backs in a row, told by the server itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_the_server_switches_off_is_told_at_once() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    site.run(
+        "CREATE EVENT NOTIFICATION Off ON QUEUE dbo.Orders FOR BROKER_QUEUE_DISABLED TO SERVICE '//notify', 'current \
+         database';",
+    )
+    .await;
+    let daemon = site.daemon(state.path(), &shell("Orders", "exec sleep 300", ""));
+    until(state.path(), "Orders", |app| app.notification.clone()).await;
+    site.send("Orders", 1).await;
+    for _ in 0..5 {
+        site.run("BEGIN TRANSACTION; RECEIVE * FROM dbo.Orders; ROLLBACK TRANSACTION;").await;
+    }
+    daemon
+        .until(|records| {
+            let told = |record: &Record| matches!(record, Record::QueueDisabled { target } if target.queue == "Orders");
+            records.iter().any(told).then_some(())
+        })
+        .await;
+    warning(state.path(), "Orders", "queue-disabled").await;
+}
+
 /// Pain 9.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_monitor_that_has_notified_over_an_empty_queue_is_named_with_its_cure() {

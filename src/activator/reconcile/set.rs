@@ -91,6 +91,14 @@ impl Looks {
         while answers.join_next().await.is_some() {}
     }
 
+    /// Asks all of them and waits for none.
+    pub(in crate::activator) fn soon(&self) {
+        for look in self.with(|looks| looks.values().cloned().collect::<Vec<_>>()) {
+            // One that is asked already looks anyway.
+            let _ = look.try_send(oneshot::channel().0);
+        }
+    }
+
     fn with<T>(&self, use_them: impl FnOnce(&mut HashMap<usize, mpsc::Sender<LookRequest>>) -> T) -> T {
         use_them(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
