@@ -3,9 +3,13 @@
 //! No server is needed: notifications are handed in as a listener would. The whole way from a queue is tested with the
 //! embedded broker elsewhere.
 
+mod activated;
+mod crash_loops;
 pub(crate) mod daemon;
 mod feed;
 mod growth;
 mod handlers;
+mod limits;
+mod resident;
 mod restarts;
 mod stopping;
