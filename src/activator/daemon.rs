@@ -4,7 +4,7 @@
 
 use crate::activator::accounts::{self, AccountError};
 use crate::activator::children::Children;
-use crate::activator::config::Config;
+use crate::activator::config::{Config, ConfigFile, NotificationService};
 use crate::activator::event_loop::{EventLoop, Observer};
 use crate::activator::feed;
 use crate::activator::inbox::{EventSender, Inbox};
@@ -12,10 +12,11 @@ use crate::activator::journal::{Journal, JournalError, Replay};
 use crate::activator::launch::LaunchId;
 use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
-use crate::activator::listener::Listener;
+use crate::activator::listener::Listeners;
 use crate::activator::output::Runs;
 use crate::activator::own_children::OwnChildren;
 use crate::activator::platform;
+use crate::activator::reload::{ReloadHandle, Reloader, Request};
 use crate::activator::supervisor::{Record, Supervisor};
 use crate::client::{self, BrokerOptions};
 use std::collections::VecDeque;
@@ -27,10 +28,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
-
-/// How long the listeners may take to commit what is in their hands when everything else has stopped.
-const LISTENERS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often, and how far apart, a lock that is taken is looked at again.
 const LOCK_ATTEMPTS: u32 = 20;
@@ -56,6 +53,9 @@ pub struct Activator {
     program: Option<PathBuf>,
     observer: Observer,
     inbox: Inbox,
+    file: Option<ConfigFile>,
+    reload: ReloadHandle,
+    reload_requests: mpsc::Receiver<Request>,
     reaps_orphans: bool,
 }
 
@@ -127,11 +127,15 @@ impl Activator {
     /// An activator for `config`. Nothing happens before [`run`](Self::run).
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let (reload, reload_requests) = ReloadHandle::new();
         Self {
             config: Arc::new(config),
             program: None,
             observer: Box::new(|_| {}),
             inbox: Inbox::new(),
+            file: None,
+            reload,
+            reload_requests,
             reaps_orphans: false,
         }
     }
@@ -159,6 +163,23 @@ impl Activator {
         self
     }
 
+    /// Reads its configuration again from `file`, where it came from, whenever that is changed or a [`ReloadHandle`] asks.
+    ///
+    /// A change is in effect as soon as it is read: notification services are listened on or no more, an application that
+    /// is gone has its processes asked to end, and what else differs counts from the next launch on. Changes of `[log]`,
+    /// `[state]` and `[metrics]` wait for the next start, and the log says so. A file that cannot be used changes nothing.
+    #[must_use]
+    pub fn reload_from(mut self, file: ConfigFile) -> Self {
+        self.file = Some(file);
+        self
+    }
+
+    /// A way to ask for the configuration to be read again.
+    #[must_use]
+    pub fn reload_handle(&self) -> ReloadHandle {
+        self.reload.clone()
+    }
+
     /// A way to hand events to this activator besides its listeners.
     #[must_use]
     pub fn event_sender(&self) -> EventSender {
@@ -178,44 +199,39 @@ impl Activator {
     /// # Cancellation
     /// Dropping the future leaves handlers running, as the death of the process would; the next activator with the same
     /// state folder takes them up again.
-    pub async fn run(self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
-        let options = self.connections()?;
-        let stop_listening = CancellationToken::new();
-        let event_sender = self.event_sender();
-        let config = Arc::clone(&self.config);
+    pub async fn run(mut self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
+        let reloading = self.reloading();
         let own_children = OwnChildren::default();
         let mut helpers = JoinSet::new();
         if self.reaps_orphans {
             helpers.spawn(own_children.clone().reap_strangers());
         }
-        let event_loop = self.prepare(&options, own_children, stop_listening.clone()).await?;
-        let listeners = listen(&config, options, &event_sender, &stop_listening);
-        // A run that is dropped must not leave listeners that consume notifications for nobody.
-        let _stop_with_me = stop_listening.drop_guard();
-        event_loop.run(shutdown).await;
-        finish(listeners).await;
+        let mut event_loop = self.prepare(own_children).await?;
+        event_loop.listen_to_all();
+        // Ends with this future: who asks later is told that nobody reads.
+        helpers.spawn(reloading);
+        event_loop.run(shutdown).await.finish().await;
         Ok(())
     }
 
-    /// The parsed connection of every notification service, in order.
-    fn connections(&self) -> Result<Vec<BrokerOptions>, ActivatorError> {
-        let parse = |service: &super::config::NotificationService| {
-            BrokerOptions::from_connection_string(service.connection.expose())
-                .map_err(|source| ActivatorError::Connection { service: service.name.clone(), source })
-        };
-        self.config.notifications.iter().map(parse).collect()
+    /// What reads the configuration again; without a file nothing does.
+    fn reloading(&mut self) -> impl Future<Output = ()> + Send + 'static {
+        let events = self.event_sender();
+        let (_, unused) = ReloadHandle::new();
+        let requests = std::mem::replace(&mut self.reload_requests, unused);
+        let reloader = self.file.take().map(|file| Reloader::new(file, Arc::clone(&self.config), events));
+        async move {
+            if let Some(reloader) = reloader {
+                reloader.run(requests).await;
+            }
+        }
     }
 
     /// The loop with everything an earlier daemon left taken up.
-    async fn prepare(
-        self,
-        options: &[BrokerOptions],
-        own_children: OwnChildren,
-        stop_listening: CancellationToken,
-    ) -> Result<EventLoop, ActivatorError> {
+    async fn prepare(self, own_children: OwnChildren) -> Result<EventLoop, ActivatorError> {
+        let options = judge(&self.config)?;
         let program = self.program.map_or_else(platform::own_program, Ok).map_err(ActivatorError::System)?;
         platform::identify(std::process::id()).map_err(ActivatorError::System)?;
-        accounts::check(&self.config).map_err(|(app, source)| ActivatorError::Account { app, source })?;
         let dir = &self.config.state.dir;
         let (journal, replay) = open_journal(dir).await.map_err(ActivatorError::Journal)?;
         let output = |source| ActivatorError::Output { dir: dir.clone(), source };
@@ -224,12 +240,12 @@ impl Activator {
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
-            launcher: Launcher::new(program, Arc::clone(&runs), own_children, &self.config, options),
+            launcher: Launcher::new(program, Arc::clone(&runs), own_children, &self.config, &options),
             children: Children::new(Arc::clone(&runs), feeds, self.inbox.sender()),
             config: Arc::clone(&self.config),
+            listeners: Listeners::new(self.inbox.sender()),
             inbox: self.inbox,
             observer: self.observer,
-            stop_listening,
             due: VecDeque::new(),
             is_stopped: false,
         };
@@ -251,29 +267,18 @@ async fn open_journal(dir: &Path) -> Result<(Journal, Replay), JournalError> {
     Journal::open(dir)
 }
 
-/// Starts a task for each enabled notification service.
-fn listen(
-    config: &Config,
-    options: Vec<BrokerOptions>,
-    events: &EventSender,
-    stop: &CancellationToken,
-) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
-    for (index, (service, options)) in config.notifications.iter().zip(options).enumerate() {
-        if service.enabled {
-            let listener = Listener::new(index, &service.name, options, events.clone(), stop.clone());
-            tasks.spawn(listener.run());
-        } else {
-            tracing::info!(target: "activator", "notification service {} is not enabled", service.name);
-        }
-    }
-    tasks
+/// Whether a configuration can be run here: the parsed connections if so.
+pub(super) fn judge(config: &Config) -> Result<Vec<BrokerOptions>, ActivatorError> {
+    let options = connections(config)?;
+    accounts::check(config).map_err(|(app, source)| ActivatorError::Account { app, source })?;
+    Ok(options)
 }
 
-/// Lets the listeners commit what they have. One that does not come to an end is dropped: its notification comes again.
-async fn finish(mut listeners: JoinSet<()>) {
-    let all = async { while listeners.join_next().await.is_some() {} };
-    if tokio::time::timeout(LISTENERS_PATIENCE, all).await.is_err() {
-        tracing::warn!(target: "activator", "a listener does not stop and is dropped");
-    }
+/// The parsed connection of every notification service, in order.
+pub(super) fn connections(config: &Config) -> Result<Vec<BrokerOptions>, ActivatorError> {
+    let parse = |service: &NotificationService| {
+        BrokerOptions::from_connection_string(service.connection.expose())
+            .map_err(|source| ActivatorError::Connection { service: service.name.clone(), source })
+    };
+    config.notifications.iter().map(parse).collect()
 }

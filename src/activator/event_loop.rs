@@ -6,18 +6,20 @@
 
 use crate::activator::children::{self, Children};
 use crate::activator::config::Config;
+use crate::activator::daemon::connections;
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
 use crate::activator::launcher::{Launcher, StartError, Started};
 use crate::activator::ledger::Ledger;
+use crate::activator::listener::Listeners;
 use crate::activator::log_lines;
 use crate::activator::recovery::{self, Recovered, Survivor, System};
 use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
+use crate::client::BrokerOptions;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 /// Who is shown every record, besides the log.
 pub(super) type Observer = Box<dyn Fn(&Record) + Send + Sync>;
@@ -31,8 +33,7 @@ pub(super) struct EventLoop {
     pub(super) children: Children,
     pub(super) inbox: Inbox,
     pub(super) observer: Observer,
-    /// Tells the listeners that no more notifications are wanted.
-    pub(super) stop_listening: CancellationToken,
+    pub(super) listeners: Listeners,
     /// Reports that are there without waiting; handed in before anything else.
     pub(super) due: VecDeque<Input>,
     pub(super) is_stopped: bool,
@@ -73,8 +74,9 @@ impl EventLoop {
         }
     }
 
-    /// Runs until the stop is through. Each message of `shutdown` is a request to stop; a second one kills.
-    pub(super) async fn run(mut self, mut shutdown: mpsc::Receiver<()>) {
+    /// Runs until the stop is through, and answers what is left to be ended. Each message of `shutdown` is a request to
+    /// stop; a second one kills.
+    pub(super) async fn run(mut self, mut shutdown: mpsc::Receiver<()>) -> Listeners {
         self.take_in(Event::Started.into()).await;
         while !self.is_stopped {
             let input = match self.due.pop_front() {
@@ -82,6 +84,31 @@ impl EventLoop {
                 None => self.next(&mut shutdown).await,
             };
             self.take_in(input).await;
+        }
+        self.listeners
+    }
+
+    /// Listens on every enabled notification service.
+    pub(super) fn listen_to_all(&mut self) {
+        for listener in 0..self.config.notifications.len() {
+            let service = &self.config.notifications[listener];
+            if service.enabled {
+                self.listen(listener);
+            } else {
+                tracing::info!(target: "activator", "notification service {} is not enabled", service.name);
+            }
+        }
+    }
+
+    /// Listens on the notification service at position `listener`.
+    fn listen(&mut self, listener: usize) {
+        let Some(service) = self.config.notifications.get(listener) else { return };
+        match BrokerOptions::from_connection_string(service.connection.expose()) {
+            Ok(options) => self.listeners.start(listener, &service.name, options),
+            Err(error) => {
+                let reason = log_lines::chain(&error);
+                tracing::error!(target: "activator", "not listening on {}: {reason}", service.name);
+            }
         }
     }
 
@@ -91,8 +118,7 @@ impl EventLoop {
         tokio::select! {
             biased;
             Some(()) = shutdown.recv() => {
-                // What is not received any more stays on its queue, for another activator or the next start.
-                self.stop_listening.cancel();
+                self.listeners.stop_all();
                 Event::ShutdownRequested.into()
             }
             () = tokio::time::sleep_until(until.into()), if wake_at.is_some() => Event::Tick.into(),
@@ -136,10 +162,21 @@ impl EventLoop {
             }
             Action::Terminate { launch, .. } => self.children.terminate(launch),
             Action::Kill { launch, .. } => self.children.kill(launch),
+            Action::UseConfig(config) => self.use_config(config),
+            Action::Listen { listener } => self.listen(listener),
+            Action::StopListening { listener } => self.listeners.stop(listener),
             Action::Log(record) => self.log(&record),
             Action::Stop => self.is_stopped = true,
         }
         true
+    }
+
+    fn use_config(&mut self, config: Arc<Config>) {
+        match connections(&config) {
+            Ok(options) => self.launcher.rebind(&config, &options),
+            Err(error) => tracing::error!(target: "activator", "{}", log_lines::chain(&error)),
+        }
+        self.config = config;
     }
 
     async fn keep(&mut self, entry: Entry) -> bool {

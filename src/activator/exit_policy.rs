@@ -101,6 +101,15 @@ impl ExitPolicy {
         self.pause_until = None;
     }
 
+    /// Other limits hold from now on, and the failures under the old ones are forgotten; the launches are not.
+    pub(super) fn renew(&mut self, backoff: BackoffSettings, rate: Option<Rate>) {
+        self.forgive();
+        self.backoff = backoff;
+        self.rate = rate;
+        let most = rate.map_or(0, |rate| rate.launches as usize);
+        self.launches.drain(..self.launches.len().saturating_sub(most));
+    }
+
     /// How many may be launched at `now`, or until when nothing may.
     pub(super) fn allowance(&mut self, now: Instant) -> Result<usize, Wait> {
         if self.has_given_up {

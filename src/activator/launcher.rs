@@ -1,11 +1,10 @@
 //! Starts one process: its command line, its environment, its files, and the word from the trampoline that it runs.
 //!
-//! The handler's environment is the daemon's own, plus the application's variables, plus those that tell it what it was
-//! launched for. A secret that the daemon was given in its environment is inherited like everything else there; one that
-//! handlers must not see belongs in a file (`${file:PATH}`). Decides nothing and writes no journal.
+//! The handler's environment is the daemon's own without the variables that connection strings are taken from, plus the
+//! application's variables, plus those that tell it what it was launched for. Decides nothing and writes no journal.
 
 use crate::activator::accounts::{self, AccountError, Identity};
-use crate::activator::config::{Config, ConnectionString};
+use crate::activator::config::{Config, ConnectionString, NotificationService};
 use crate::activator::feed::Assignment;
 use crate::activator::journal::Process;
 use crate::activator::launch::{LaunchId, Outcome};
@@ -15,6 +14,7 @@ use crate::activator::platform::{self, Ending};
 use crate::activator::supervisor::LaunchOrder;
 use crate::activator::trampoline::{Handover, Surroundings};
 use crate::client::BrokerOptions;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -44,6 +44,8 @@ pub(super) struct Launcher {
     own_children: OwnChildren,
     /// One for each notification service, in the order of the configuration.
     endpoints: Vec<Endpoint>,
+    /// Variables of the daemon's environment that are not for handlers.
+    secret_variables: BTreeSet<String>,
 }
 
 /// What a handler is told about a server.
@@ -112,13 +114,14 @@ impl Launcher {
         config: &Config,
         options: &[BrokerOptions],
     ) -> Self {
-        let services = config.notifications.iter().zip(options);
-        let endpoints = services.map(|(service, options)| Endpoint {
-            address: format!("{},{}", options.host(), options.port()),
-            options: options.clone(),
-            connection: service.connection.clone(),
-        });
-        Self { program, runs, own_children, endpoints: endpoints.collect() }
+        let secret_variables = config.secret_variables.clone();
+        Self { program, runs, own_children, endpoints: endpoints(config, options), secret_variables }
+    }
+
+    /// From the next launch on, tells handlers of the notification services of `config`.
+    pub(super) fn rebind(&mut self, config: &Config, options: &[BrokerOptions]) {
+        self.endpoints = endpoints(config, options);
+        self.secret_variables.clone_from(&config.secret_variables);
     }
 
     /// Starts the trampoline, which goes on by itself. Blocks for the time of a posix_spawn, about a millisecond.
@@ -176,6 +179,9 @@ impl Launcher {
         let app = &order.app;
         let mut command = Command::new(&self.program);
         command.args(surroundings.call(&app.command, order.arguments()));
+        self.secret_variables.iter().for_each(|name| {
+            command.env_remove(name);
+        });
         if let Some((name, home)) = identity.and_then(|identity| identity.entry.as_ref()) {
             // The daemon's own would be those of another user.
             command.envs([("HOME", home), ("USER", name), ("LOGNAME", name)]);
@@ -189,6 +195,16 @@ impl Launcher {
         }
         command
     }
+}
+
+fn endpoints(config: &Config, options: &[BrokerOptions]) -> Vec<Endpoint> {
+    let services = config.notifications.iter().zip(options);
+    let endpoint = |(service, options): (&NotificationService, &BrokerOptions)| Endpoint {
+        address: format!("{},{}", options.host(), options.port()),
+        options: options.clone(),
+        connection: service.connection.clone(),
+    };
+    services.map(endpoint).collect()
 }
 
 /// What the trampoline sets up. Pain 17: a handler that runs in another folder than configured.

@@ -77,6 +77,7 @@ impl<'a> Fields<'a> {
             | Record::ServerMismatch { app, .. }
             | Record::Reconciled { app, .. }
             | Record::Postponed { app, .. } => Self { app: Some(app), ..Self::default() },
+            Record::Reconfigured { change } => Self { app: change.app(), ..Self::default() },
             Record::NoSuchApplication { app, pid } => Self { app: Some(app), pid: *pid, launch: None },
             Record::LaunchFailed { launch, app, .. } => {
                 Self { app: Some(app), launch: Some(*launch), pid: None }
@@ -100,6 +101,7 @@ impl<'a> Fields<'a> {
             | Record::QueueDisabled { .. }
             | Record::OtherEvent { .. }
             | Record::Unreadable { .. }
+            | Record::ReloadRefused { .. }
             | Record::Stopping { .. }
             | Record::Stopped => Self::default(),
         }

@@ -17,8 +17,9 @@
 //! 5. A task for each process (`children`) reports its exit, which frees a slot and may start what waited for it.
 //!
 //! Handlers survive the daemon and are taken up again. They write to files (`output`), not to pipes that die with it.
-//! All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
-//! [`client`](crate::client), and knows neither the command line nor the embedded broker.
+//! A changed configuration (`reload`) is one more event of the loop. All of it ends when the loop has been told to stop and
+//! every handler is gone. The daemon uses only public names of [`client`](crate::client), and knows neither the command
+//! line nor the embedded broker.
 
 mod accounts;
 mod children;
@@ -40,6 +41,7 @@ mod output;
 mod own_children;
 mod platform;
 mod recovery;
+mod reload;
 mod resident;
 pub mod slots;
 pub mod supervisor;
@@ -50,4 +52,5 @@ pub(crate) mod xml_tree;
 pub use accounts::AccountError;
 pub use daemon::{Activator, ActivatorError};
 pub use inbox::{EventSender, NotHandled};
+pub use reload::{ReloadHandle, Reloaded};
 pub use supervisor::{ProcessRecord, Record};

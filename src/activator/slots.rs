@@ -63,6 +63,18 @@ impl Slots {
         self.pending = true;
     }
 
+    /// Forgets it again: there is nothing left to act on.
+    pub fn forget(&mut self) {
+        self.pending = false;
+    }
+
+    /// Changes the limits, as in [`new`](Self::new). Processes above a lower `max` stay; nothing is started until enough
+    /// have ended.
+    pub fn resize(&mut self, min: u32, max: u32) {
+        self.max = max.max(1);
+        self.min = min.min(self.max);
+    }
+
     /// Acts on a pending notification if a slot is free.
     pub fn take_pending(&mut self) -> Vec<LaunchPermit> {
         if !self.pending || self.occupied >= self.max {
@@ -145,6 +157,25 @@ mod tests {
         slots.remember();
         assert_eq!(slots.notified().len(), 2);
         assert!(!slots.is_pending());
+    }
+
+    #[test]
+    fn a_higher_max_gives_room_and_a_lower_one_takes_none_back() {
+        let mut slots = Slots::new(2, 2);
+        let mut held = slots.notified();
+        assert!(slots.notified().is_empty());
+        slots.resize(1, 3);
+        held.extend(slots.take_pending());
+        assert_eq!((held.len(), slots.max()), (3, 3));
+        slots.resize(4, 1);
+        slots.remember();
+        for _ in 0..2 {
+            slots.release(held.pop().unwrap());
+            assert!(slots.take_pending().is_empty(), "one is running, and one is the limit");
+        }
+        slots.forget();
+        slots.release(held.pop().unwrap());
+        assert!(slots.take_pending().is_empty());
     }
 
     #[test]

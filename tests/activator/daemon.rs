@@ -1,9 +1,9 @@
 //! A daemon inside the test, its records, and conditions to wait for.
 
-use ssbroker::activator::config::{self, Config, Resolver};
+use ssbroker::activator::config::{self, Config, ConfigFile, Reading, Resolver};
 use ssbroker::activator::launch::{LaunchId, Outcome};
 use ssbroker::activator::notification::{Notice, QueueEvent};
-use ssbroker::activator::{Activator, ActivatorError, EventSender, NotHandled, Record};
+use ssbroker::activator::{Activator, ActivatorError, EventSender, NotHandled, Record, ReloadHandle};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,10 +36,15 @@ impl Resolver for NoReferences {
 
 /// A configuration with its state in `state`, and `apps` in TOML.
 pub(crate) fn config(state: &Path, apps: &str) -> Config {
+    parse(&text(state, apps))
+}
+
+/// As [`config`], as the text of a file.
+pub(crate) fn text(state: &Path, apps: &str) -> String {
     let head = format!("[state]\ndir = {:?}\n", state.display().to_string());
     let notification =
         format!("[[notification]]\nname = \"//n\"\nenabled = false\nconnection = \"{CONNECTION}\"\n");
-    parse(&format!("{head}{notification}{apps}"))
+    format!("{head}{notification}{apps}")
 }
 
 pub(crate) fn parse(text: &str) -> Config {
@@ -69,10 +74,22 @@ impl Daemon {
     }
 
     pub(crate) fn with_program(config: Config, program: PathBuf) -> Self {
+        Self::of(Activator::new(config).program(program))
+    }
+
+    /// A daemon that reads its configuration from `path`, and again when that changes; and how to ask for it.
+    pub(crate) fn of_file(path: &Path) -> (Self, ReloadHandle) {
+        let file = ConfigFile::new(path, Reading::default(), NoReferences);
+        let activator = Activator::new(file.load().unwrap().config).reload_from(file).program(program());
+        let handle = activator.reload_handle();
+        (Self::of(activator), handle)
+    }
+
+    fn of(activator: Activator) -> Self {
         let (sender, records) = watch::channel(Vec::new());
         let observe =
             move |record: &Record| sender.send_modify(|records: &mut Vec<_>| records.push(record.clone()));
-        let activator = Activator::new(config).program(program).observe(observe);
+        let activator = activator.observe(observe);
         let (stop, shutdown) = mpsc::channel(2);
         Self { events: activator.event_sender(), stop, records, task: tokio::spawn(activator.run(shutdown)) }
     }

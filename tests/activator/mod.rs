@@ -10,6 +10,8 @@ mod feed;
 mod growth;
 mod handlers;
 mod limits;
+mod pains;
+mod reload;
 mod resident;
 mod restarts;
 mod stopping;

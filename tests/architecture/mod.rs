@@ -79,6 +79,7 @@ const ABSENCES: &[Absence] = &[
             "src/activator/supervisor.rs",
             "src/activator/supervisor",
             "src/activator/notification.rs",
+            "src/activator/config/diff",
             "src/client/poison.rs",
             "src/client/retry.rs",
             "src/client/dialog_pool/core.rs",

@@ -16,20 +16,24 @@ pub(crate) struct Located<T> {
     pub(crate) line: u32,
 }
 
-/// Which of the two formats a file is in; the old one promises less.
+/// Which format a file is in; the older ones promise less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// `EAService.config`: one enabled notification service, names and ids unique.
     EaService,
     /// `activator.toml`.
     Toml,
+    /// The sample program of 2005; read for conversion only.
+    Ancestor,
 }
 
 /// A whole file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RawConfig {
     /// Its format.
     pub(crate) format: Format,
+    /// Whether there are comments in it.
+    pub(crate) has_comments: bool,
     /// Notification services in file order.
     pub(crate) notifications: Vec<RawNotification>,
     /// Applications in file order.
@@ -42,10 +46,13 @@ pub(crate) struct RawConfig {
     pub(crate) metrics: Option<Located<SocketAddr>>,
 }
 
-/// A notification service. No `Debug`: the connection may hold a password.
+/// A notification service. Its `Debug` shows the name only: the connection may hold a password.
+#[derive(Clone)]
 pub(crate) struct RawNotification {
     /// Service name.
     pub(crate) name: Option<Located<String>>,
+    /// What people call it; the old format only.
+    pub(crate) description: Option<Located<String>>,
     /// Number; the old format only.
     pub(crate) id: Option<Located<u32>>,
     /// Connection string with its references.
@@ -60,7 +67,8 @@ impl std::fmt::Debug for RawNotification {
     }
 }
 
-/// An application.
+/// An application. Its `Debug` shows the name only: a variable may be a secret.
+#[derive(Clone)]
 pub(crate) struct RawApplication {
     /// Line on which it begins.
     pub(crate) line: u32,
@@ -103,7 +111,7 @@ impl std::fmt::Debug for RawApplication {
 }
 
 /// Log settings.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RawLog {
     /// Least important level.
     pub(crate) level: Option<LogLevel>,
@@ -129,7 +137,7 @@ pub(crate) enum RawKind {
 }
 
 /// How the processes of an application are kept; the native format only.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RawProcess {
     /// Kind.
     pub(crate) kind: Option<Located<RawKind>>,
@@ -154,7 +162,7 @@ pub(crate) struct RawProcess {
 }
 
 /// Pauses after failures.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RawBackoff {
     /// First pause.
     pub(crate) first: Option<Located<Duration>>,
@@ -167,7 +175,7 @@ pub(crate) struct RawBackoff {
 }
 
 /// What one process may use.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RawLimits {
     /// Bytes of address space.
     pub(crate) memory: Option<Located<u64>>,
@@ -178,7 +186,7 @@ pub(crate) struct RawLimits {
 }
 
 /// How a handler is fed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RawFeed {
     /// Messages at a time.
     pub(crate) batch: Option<Located<u32>>,

@@ -6,6 +6,9 @@
 
 mod health;
 mod incoming;
+mod set;
+
+pub(super) use set::Listeners;
 
 use crate::activator::inbox::EventSender;
 use crate::activator::log_lines;

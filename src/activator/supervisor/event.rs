@@ -3,7 +3,7 @@
 //! Plain values. A log of events explains any run; whoever carries out actions decides nothing.
 
 use super::record::Record;
-use crate::activator::config::Application;
+use crate::activator::config::{Application, Config};
 use crate::activator::launch::{ImageStamp, LaunchId, Outcome, Target};
 use crate::activator::notification::Notice;
 use std::sync::Arc;
@@ -82,6 +82,16 @@ pub enum Event {
         /// The queue.
         target: Target,
     },
+    /// The configuration was changed, and can be used.
+    Reconfigured {
+        /// What it says now.
+        config: Arc<Config>,
+    },
+    /// The configuration was changed, and cannot be used; nothing follows from it but lines in the log.
+    ReloadRefused {
+        /// Everything that is wrong with it.
+        faults: Vec<String>,
+    },
     /// Somebody says that an application is to be tried again at once, whatever its processes did.
     TryAgain {
         /// Name of the application.
@@ -120,6 +130,18 @@ pub enum Action {
         launch: LaunchId,
         /// Its process.
         pid: u32,
+    },
+    /// Use this configuration from now on; its notification services stand where they stood.
+    UseConfig(Arc<Config>),
+    /// Listen on a notification service; anew, if it is listened on already.
+    Listen {
+        /// Its position.
+        listener: usize,
+    },
+    /// Listen on it no more.
+    StopListening {
+        /// Its position.
+        listener: usize,
     },
     /// Write to the log.
     Log(Record),

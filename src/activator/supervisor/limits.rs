@@ -94,7 +94,7 @@ impl Supervisor {
             }
             Consequence::Paused { .. } | Consequence::GivenUp => {}
         }
-        if !is_resident {
+        if !is_resident && !state.is_retired {
             state.last.get_or_insert_with(|| resident::home(&self.config, &state.app));
             state.slots.remember();
             self.journal_pending(ended.app, out);
@@ -196,7 +196,7 @@ impl Supervisor {
     fn waits_for_time(&self, index: usize) -> bool {
         let state = &self.apps[index];
         let is_due = state.slots.is_pending() && state.slots.occupied() < state.slots.max();
-        state.app.enabled && (is_due || self.missing(index) > 0)
+        state.is_launchable() && (is_due || self.missing(index) > 0)
     }
 }
 

@@ -7,6 +7,7 @@
 mod event;
 mod limits;
 mod process_record;
+mod reconfiguring;
 mod record;
 mod residents;
 mod routing;
@@ -65,7 +66,7 @@ impl Supervisor {
     pub fn new(config: Arc<Config>, ids: impl FnMut() -> LaunchId + Send + 'static) -> Self {
         let apps = config.applications.iter().map(|app| AppState::new(Arc::clone(app))).collect();
         Self {
-            routes: Routes::new(&config.applications),
+            routes: Routes::new(config.applications.iter().cloned().map(Some)),
             config,
             apps,
             launches: BTreeMap::new(),
@@ -95,6 +96,8 @@ impl Supervisor {
             Event::Adopted { launch, app, pid } => self.adopted(launch, app, pid, now, out),
             Event::Remembered { app, listener, target } => self.remembered(app, (listener, target), now, out),
             Event::Reconcile { listener, target } => self.reconcile(listener, target, now, out),
+            Event::Reconfigured { config } => self.reconfigured(&config, now, out),
+            Event::ReloadRefused { faults } => Self::reload_refused(faults, out),
             Event::TryAgain { app } => self.try_again(&app, now, out),
             Event::ShutdownRequested => self.shutdown_requested(now, out),
             Event::Tick => self.tick(now, out),
@@ -108,7 +111,8 @@ impl Supervisor {
         self.limit_deadlines().chain(self.stop_deadlines()).min()
     }
 
-    /// Processes of the application at `index` in the configuration that run or are being started.
+    /// Processes of the application at `index` that run or are being started. Applications count in the order in which
+    /// they came, first those of the first configuration; one that is configured no more keeps its place.
     #[must_use]
     pub fn running(&self, index: usize) -> u32 {
         self.apps.get(index).map_or(0, |state| state.slots.occupied())
@@ -255,6 +259,8 @@ impl Supervisor {
         }));
         if self.stage != Stage::Running {
             self.terminate(id, now, out);
+        } else if self.is_retired(id) {
+            self.end_retired(id, now, out);
         }
     }
 
@@ -272,13 +278,13 @@ impl Supervisor {
         let launch = self.launches.remove(&id).expect("the launch was found just now");
         let state = &mut self.apps[launch.app];
         state.slots.release(launch.permit);
-        if state.app.kind != Kind::Resident {
+        if state.app.kind != Kind::Resident && !state.is_retired {
             state.slots.remember();
         }
+        let is_wanted = self.stage == Stage::Running && !state.is_retired;
         let (app, reason) = (state.app.name.clone(), failure.0.clone());
         let repeated = state.last_failure.replace(failure.clone()) == Some(failure);
-        let is_running = self.stage == Stage::Running;
-        let retry_in = if is_running { self.judge_start(launch.app, id, now, out) } else { None };
+        let retry_in = if is_wanted { self.judge_start(launch.app, id, now, out) } else { None };
         out.push(Action::Log(Record::LaunchFailed { launch: id, app, reason, retry_in, repeated }));
         self.journal_pending(launch.app, out);
         self.stop_if_done(out);
@@ -312,7 +318,7 @@ impl Supervisor {
 
     fn act_on_pending(&mut self, index: usize, now: Instant, out: &mut Vec<Action>) {
         let state = &mut self.apps[index];
-        if self.stage != Stage::Running || !state.app.enabled || state.policy.allowance(now).is_err() {
+        if self.stage != Stage::Running || !state.is_launchable() || state.policy.allowance(now).is_err() {
             return;
         }
         let permits = state.slots.take_pending();
@@ -376,7 +382,11 @@ impl Supervisor {
     }
 
     fn named(&self, app: &str) -> Option<usize> {
-        self.apps.iter().position(|state| state.app.name == app)
+        self.apps.iter().position(|state| state.app.name == app && !state.is_retired)
+    }
+
+    fn is_retired(&self, launch: LaunchId) -> bool {
+        self.launches.get(&launch).is_some_and(|launch| self.apps[launch.app].is_retired)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The text is for people; programs take the fields. Knows no logging library.
 
 use super::process_record::ProcessRecord;
-use crate::activator::config::LogLevel;
+use crate::activator::config::{Change, LogLevel};
 use crate::activator::launch::{LaunchId, Outcome, Target};
 use crate::activator::notification::QueueEvent;
 use std::fmt;
@@ -158,6 +158,16 @@ pub enum Record {
         /// The queue.
         target: Target,
     },
+    /// The configuration is different, and in effect.
+    Reconfigured {
+        /// One difference.
+        change: Change,
+    },
+    /// The configuration was changed and cannot be used; the one before stays in effect.
+    ReloadRefused {
+        /// One thing that is wrong with it.
+        fault: String,
+    },
     /// The daemon begins to stop.
     Stopping {
         /// Processes that run or are being started.
@@ -219,6 +229,8 @@ impl Record {
             | Self::Stopping { .. }
             | Self::Terminating { .. }
             | Self::Stopped => LogLevel::Info,
+            Self::Reconfigured { change: Change::NeedsRestart { .. } } => LogLevel::Warn,
+            Self::Reconfigured { .. } => LogLevel::Info,
             Self::Process(record) => record.level(),
             Self::LaunchFailed { repeated: true, .. } => LogLevel::Debug,
             Self::Exited { outcome: Outcome::Code(0), .. } | Self::Exited { asked: true, .. } => {
@@ -234,9 +246,10 @@ impl Record {
             | Self::NoSuchApplication { .. }
             | Self::Killing { .. }
             | Self::StrayReport { .. } => LogLevel::Warn,
-            Self::QueueDisabled { .. } | Self::LaunchFailed { .. } | Self::LeftBehind { .. } => {
-                LogLevel::Error
-            }
+            Self::ReloadRefused { .. }
+            | Self::QueueDisabled { .. }
+            | Self::LaunchFailed { .. }
+            | Self::LeftBehind { .. } => LogLevel::Error,
         }
     }
 
@@ -280,6 +293,8 @@ impl Record {
             Self::Reconciled { app, target } => {
                 write!(f, "messages wait in {target} and nobody reads: starting {app} without a notification")
             }
+            Self::Reconfigured { change } => write!(f, "configuration: {change}"),
+            Self::ReloadRefused { fault } => write!(f, "the changed configuration is not used: {fault}"),
             Self::Postponed { app, target } => {
                 write!(f, "notification for {target} is kept for the next start of the activator ({app})")
             }

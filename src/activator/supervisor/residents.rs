@@ -40,7 +40,7 @@ impl Supervisor {
     /// How many processes of a resident application do not run.
     pub(super) fn missing(&self, index: usize) -> u32 {
         let state = &self.apps[index];
-        let wanted = if state.app.enabled { resident::wanted(&state.app) } else { 0 };
+        let wanted = if state.is_launchable() { resident::wanted(&state.app) } else { 0 };
         wanted.saturating_sub(state.slots.occupied())
     }
 }

@@ -83,7 +83,11 @@ impl World {
                     assert!(self.starting.remove(&launch).or(self.running.remove(&launch)).is_some());
                     self.ended += 1;
                 }
-                Action::Terminate { .. } | Action::Log(_) => {}
+                Action::Terminate { .. }
+                | Action::UseConfig(_)
+                | Action::Listen { .. }
+                | Action::StopListening { .. }
+                | Action::Log(_) => {}
                 Action::Stop => self.stopped = true,
             }
         }

@@ -20,6 +20,8 @@ pub(super) struct AppState {
     pub(super) policy: ExitPolicy,
     /// Why the last launch failed, until one succeeds; the same again is no news.
     pub(super) last_failure: Option<(String, Option<ImageStamp>)>,
+    /// It is configured no more; what runs of it is ending.
+    pub(super) is_retired: bool,
     /// Server names that were warned of already.
     pub(super) strange_servers: HashSet<String>,
 }
@@ -64,8 +66,23 @@ impl AppState {
             app,
             last: None,
             last_failure: None,
+            is_retired: false,
             strange_servers: HashSet::new(),
         }
+    }
+
+    /// Whether anything of it may be launched at all.
+    pub(super) fn is_launchable(&self) -> bool {
+        self.app.enabled && !self.is_retired
+    }
+
+    /// Goes on as `app`, which begins with a clean record.
+    pub(super) fn reconfigure(&mut self, app: Arc<Application>) {
+        self.slots.resize(app.min, app.max);
+        self.policy.renew(app.backoff.clone(), app.rate);
+        self.app = app;
+        self.last_failure = None;
+        self.strange_servers.clear();
     }
 
     pub(super) fn other_server(&self, target: &Target) -> Record {

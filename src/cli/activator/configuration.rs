@@ -3,12 +3,16 @@
 use super::super::environment::Environment;
 use super::super::exit::CliError;
 use super::super::terminal;
-use crate::activator::config::{self, LoadError, Loaded};
+use crate::activator::config::{self, LoadError, Loaded, Reading};
 use std::path::Path;
 
 /// Reads a configuration, printing warnings, or every fault when it is invalid; `None` means invalid.
-pub(super) fn load(file: &Path, environment: &Environment) -> Result<Option<Loaded>, CliError> {
-    match config::load(file, environment) {
+pub(super) fn load(
+    file: &Path,
+    reading: Reading,
+    environment: &Environment,
+) -> Result<Option<Loaded>, CliError> {
+    match config::load_with(file, reading, environment) {
         Ok(loaded) => {
             loaded.warnings.iter().for_each(|warning| terminal::remark(format_args!("warning: {warning}")));
             Ok(Some(loaded))

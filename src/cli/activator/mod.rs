@@ -2,6 +2,7 @@
 
 mod check;
 mod configuration;
+mod convert;
 mod launch;
 mod run;
 
@@ -16,11 +17,14 @@ pub(super) enum Command {
     Run(run::Arguments),
     /// Check a configuration: 0 valid, 1 invalid with every fault, 2 cannot be read
     Check(check::Arguments),
+    /// Write a configuration in the other format: EAService.config as activator.toml, or the reverse
+    Convert(convert::Arguments),
 }
 
 pub(super) fn run(command: Command, environment: &Environment) -> Result<ExitStatus, CliError> {
     match command {
         Command::Run(arguments) => run::run(&arguments, environment),
         Command::Check(arguments) => check::run(&arguments, environment),
+        Command::Convert(arguments) => convert::run(&arguments),
     }
 }

@@ -5,18 +5,24 @@ use super::super::environment::Environment;
 use super::super::exit::{CliError, ExitStatus};
 use super::super::stop::StopSignals;
 use super::configuration;
-use crate::activator::Activator;
+use crate::activator::config::{ConfigFile, Reading};
+use crate::activator::{Activator, ReloadHandle, Reloaded};
 use std::path::PathBuf;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
     /// EAService.config or activator.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Warn of what the format does not know and pass over it, instead of refusing it
+    #[arg(long)]
+    lenient: bool,
 }
 
 pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<ExitStatus, CliError> {
-    let Some(loaded) = configuration::load(&arguments.config, environment)? else {
+    let reading = Reading::default().lenient(arguments.lenient);
+    let Some(loaded) = configuration::load(&arguments.config, reading, environment)? else {
         return Ok(ExitStatus::NotWell);
     };
     crate::logging::start(&loaded.config.log)
@@ -32,8 +38,25 @@ pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<Ex
                 }
             }
         });
-        let outcome = Activator::new(loaded.config).reap_orphans().run(stops).await;
+        let file = ConfigFile::new(&arguments.config, reading, environment.clone());
+        let activator = Activator::new(loaded.config).reload_from(file).reap_orphans();
+        reload_on_hangup(activator.reload_handle())?;
+        let outcome = activator.run(stops).await;
         outcome.map_err(|error| CliError::usage("the activator cannot run").because(error))?;
         Ok(ExitStatus::Done)
     })
+}
+
+/// SIGHUP asks for the configuration to be read again; the log says what came of it.
+fn reload_on_hangup(reload: ReloadHandle) -> Result<(), CliError> {
+    let mut hangup = signal(SignalKind::hangup())
+        .map_err(|error| CliError::usage("cannot listen for signals").because(error))?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            if reload.reload().await == Reloaded::Unchanged {
+                tracing::info!(target: "activator", "the configuration was read again and is the same");
+            }
+        }
+    });
+    Ok(())
 }

@@ -13,6 +13,7 @@ pub use log::{LogFormat, LogLevel, LogRotation, LogSettings};
 pub use process::{Account, BackoffSettings, Kind, Limits, Rate};
 
 use super::secret::ConnectionString;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Config {
     pub state: StateSettings,
     /// Where the daemon can be measured.
     pub metrics: MetricsSettings,
+    /// Names of the environment variables that connection strings are taken from. Handlers do not inherit them.
+    pub secret_variables: BTreeSet<String>,
 }
 
 /// One Service Broker service that receives event notifications.

@@ -2,6 +2,7 @@
 //!
 //! Every key is taken by name and type; what is left over is reported with the nearest key that exists.
 
+mod comments;
 mod process;
 mod table;
 
@@ -9,6 +10,7 @@ use super::fault::Report;
 use super::model::{LogFormat, LogLevel, LogRotation};
 use super::raw::{Format, RawApplication, RawConfig, RawLog, RawNotification};
 use crate::activator::text::LineIndex;
+use comments::has_comments;
 use std::net::SocketAddr;
 use table::Table;
 use toml::de::DeTable;
@@ -25,7 +27,7 @@ pub(crate) fn read(text: &str, report: &mut Report) -> Option<RawConfig> {
         return None;
     }
     let mut root = Table::root(document.get_ref(), &lines);
-    Some(config(&mut root, report))
+    Some(RawConfig { has_comments: has_comments(text), ..config(&mut root, report) })
 }
 
 fn one_line(message: &str) -> String {
@@ -33,6 +35,9 @@ fn one_line(message: &str) -> String {
 }
 
 fn config(root: &mut Table<'_>, report: &mut Report) -> RawConfig {
+    if root.boolean(report, "lenient").is_some_and(|lenient| lenient.value) {
+        report.be_lenient();
+    }
     let log = root.table(report, "log").map(|mut table| log(&mut table, report)).unwrap_or_default();
     let state_dir = root.table(report, "state").and_then(|mut table| {
         let dir = table.string(report, "dir");
@@ -53,7 +58,15 @@ fn config(root: &mut Table<'_>, report: &mut Report) -> RawConfig {
         applications.push(application(&mut table, report));
     }
     root.finish(report);
-    RawConfig { format: Format::Toml, notifications, applications, log, state_dir, metrics }
+    RawConfig {
+        format: Format::Toml,
+        has_comments: false,
+        notifications,
+        applications,
+        log,
+        state_dir,
+        metrics,
+    }
 }
 
 fn log(table: &mut Table<'_>, report: &mut Report) -> RawLog {
@@ -81,6 +94,7 @@ fn log(table: &mut Table<'_>, report: &mut Report) -> RawLog {
 fn notification(table: &mut Table<'_>, report: &mut Report) -> RawNotification {
     let notification = RawNotification {
         name: table.required(report, "name", Table::string),
+        description: None,
         id: None,
         connection: table.required(report, "connection", Table::string),
         enabled: table.boolean(report, "enabled"),

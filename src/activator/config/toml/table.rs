@@ -209,7 +209,7 @@ impl<'t> Table<'t> {
                     None => String::new(),
                 };
                 let line = self.lines.line(key.span().start);
-                report.fault(line, format!("'{name}' is not a key of {}{hint}", self.name));
+                report.deviation(line, format!("'{name}' is not a key of {}{hint}", self.name));
             }
         }
     }

@@ -9,7 +9,7 @@ use super::fault::Report;
 use super::model::{Config, LogSettings, MetricsSettings, NotificationService, StateSettings};
 use super::place;
 use super::raw::{Format, Located, RawConfig, RawLog, RawNotification};
-use super::secret::{ConnectionString, Resolver, resolve};
+use super::secret::{ConnectionString, Resolver, files, resolve, variables};
 use super::unique;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +27,9 @@ pub(super) fn validate(
     unique::applications(&raw.applications, report);
     let mut judge = Judge { folder, resolver, report };
     judge.something_to_do(&raw);
+    let connections = raw.notifications.iter().filter_map(|raw| raw.connection.as_ref());
+    let secret_variables =
+        connections.flat_map(|written| variables(&written.value)).map(str::to_owned).collect();
     let notifications: Vec<_> = raw.notifications.into_iter().map(|raw| judge.notification(raw)).collect();
     let applications: Vec<_> = raw.applications.into_iter().map(|raw| judge.application(raw)).collect();
     let log = judge.log(raw.log);
@@ -36,6 +39,7 @@ pub(super) fn validate(
         applications: applications.into_iter().map(|one| one.map(Arc::new)).collect::<Option<_>>()?,
         log,
         state,
+        secret_variables,
         metrics: MetricsSettings { listen: raw.metrics.map(|listen| listen.value) },
     })
 }
@@ -87,6 +91,9 @@ impl Judge<'_> {
             });
         match judged {
             Ok((connection, warning)) => {
+                for doubt in files(&written.value).filter_map(|file| self.resolver.doubt_about_file(file)) {
+                    self.report.warn(written.line, doubt);
+                }
                 if let Some(warning) = warning {
                     self.report.warn(written.line, warning);
                 }
