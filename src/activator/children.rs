@@ -178,7 +178,7 @@ impl Watcher {
     }
 
     async fn adopted(self) {
-        let tail = self.runs.follow(&self.app, self.launch, self.process.pid).from_end();
+        let tail = self.runs.follow(&self.app, self.launch, self.process.pid).skipping_present();
         let ended = async {
             platform::ended(&self.process).await;
             Outcome::Unknown

@@ -171,10 +171,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn backoff(give_up_after: Option<u32>) -> BackoffSettings {
-        let mut backoff = BackoffSettings::default();
-        backoff.max = 60 * SECOND;
-        backoff.give_up_after = give_up_after;
-        backoff
+        BackoffSettings { max: 60 * SECOND, give_up_after, ..BackoffSettings::default() }
     }
 
     fn policy(give_up_after: Option<u32>) -> ExitPolicy {

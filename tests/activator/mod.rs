@@ -3,15 +3,19 @@
 //! Where no server is needed notifications are handed in as a listener would; `site` has the embedded broker with queues
 //! and event notifications for the rest.
 
+mod activated;
+mod crash_loops;
 pub(crate) mod daemon;
 mod feed;
 mod growth;
 mod handlers;
+mod limits;
 mod listeners;
 mod operation;
 mod pains;
 mod reconcile;
 mod reload;
+mod resident;
 mod restarts;
 mod site;
 mod soak;

@@ -331,7 +331,7 @@ mod tests {
         };
         assert_eq!(message_type, "//t");
         let empty = Wish::Reply { message_type: "//t".into(), body: None };
-        assert_eq!(about(r#"{"id":4,"reply":{"type":"//t","body":null}}"#), [empty.clone()]);
+        assert_eq!(about(r#"{"id":4,"reply":{"type":"//t","body":null}}"#)[..], [empty.clone()][..]);
         assert_eq!(
             about(r#"{"id":4,"done":true,"end":true,"reply":{"type":"//t"}}"#),
             [empty, Wish::End, Wish::Done]

@@ -62,7 +62,7 @@ impl Tail {
     }
 
     /// Begins with what is written from now on: an earlier daemon has told the rest, or most of it.
-    pub(in crate::activator) fn from_end(mut self) -> Self {
+    pub(in crate::activator) fn skipping_present(mut self) -> Self {
         for stream in &mut self.streams {
             let metadata = stream.file.as_ref().and_then(|file| file.metadata().ok());
             stream.position = metadata.map_or(0, |metadata| metadata.len());
@@ -239,7 +239,7 @@ mod tests {
     fn an_adopted_file_is_followed_from_its_end() {
         let mut bench = Bench::new();
         bench.file.write_all(b"told by an earlier daemon\n").unwrap();
-        let tail = bench.tail().from_end();
+        let tail = bench.tail().skipping_present();
         bench.file.write_all(b"new\n").unwrap();
         assert_eq!(tail.finish(), "new");
     }

@@ -168,18 +168,23 @@ fn a_fed_process_of_an_earlier_daemon_is_counted_and_ended() {
 }
 
 #[test]
-fn resident_processes_are_started_at_the_beginning_and_after_every_end() {
+fn resident_processes_are_started_at_the_beginning_and_after_a_pause_whenever_they_end() {
     let mut bench = Bench::new(&["kind = \"resident\"\nmin = 2\nmax = 3"]);
     let started = bench.handle(Event::Started);
     let launches = bench.run(&started);
     assert_eq!(launches.len(), 2);
     assert_eq!(orders(&started)[0].target.to_string(), "[].[Db].[dbo].[q0]");
-    let again = bench.exit(launches[0]);
-    assert_eq!(orders(&again).len(), 1, "it is missed whatever the reason");
-    bench.run(&again);
-    let failed = bench.fail(launches[1]);
-    assert!(orders(&failed).is_empty());
-    assert_eq!(orders(&bench.tick_when_due()).len(), 1);
+    for (launch, how) in [(launches[0], Outcome::Code(0)), (launches[1], Outcome::Code(1))] {
+        let ended = bench.handle(Event::Exited { launch, outcome: how });
+        assert!(
+            orders(&ended).is_empty(),
+            "one that ends by itself is started again after a pause, however it ended"
+        );
+        let again = bench.tick_when_due();
+        assert_eq!(bench.run(&again).len(), 1);
+    }
+    let adopted = bench.handle(Event::Adopted { launch: id(900), app: "app0".to_owned(), pid: 9 });
+    assert!(orders(&adopted).is_empty());
 }
 
 #[test]
@@ -189,9 +194,9 @@ fn a_notification_adds_to_resident_processes_and_what_it_added_is_not_kept() {
     bench.run(&started);
     let added = bench.notify_and_run("q0");
     assert_eq!(added.len(), 1);
-    assert!(orders(&bench.exit(added[0])).is_empty());
-    let added = bench.notify_and_run("q0");
-    assert!(!remembers(&bench.fail(added[0])));
+    let ended = bench.fail(added[0]);
+    assert!(orders(&ended).is_empty() && !remembers(&ended));
+    assert_eq!(bench.supervisor.wake_at(), None, "nothing is missed");
 }
 
 #[test]

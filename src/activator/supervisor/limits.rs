@@ -76,7 +76,8 @@ impl Supervisor {
     /// Judges a process that has ended. The notification it was launched for counts as not acted on when it failed.
     pub(super) fn judge_exit(&mut self, ended: &Ended, now: Instant, out: &mut Vec<Action>) {
         let state = &mut self.apps[ended.app];
-        if !has_failed(ended.ending, ended.outcome) {
+        let is_resident = state.app.kind == Kind::Resident;
+        if !has_failed(ended.ending, ended.outcome, is_resident) {
             if ended.outcome == Outcome::Code(0) {
                 state.policy.ended_well();
             }
@@ -93,7 +94,7 @@ impl Supervisor {
             }
             Consequence::Paused { .. } | Consequence::GivenUp => {}
         }
-        if state.app.kind != Kind::Resident && !state.is_retired {
+        if !is_resident && !state.is_retired {
             state.last.get_or_insert_with(|| resident::home(&self.config, &state.app));
             state.slots.remember();
             self.journal_pending(ended.app, out);
@@ -199,11 +200,13 @@ impl Supervisor {
     }
 }
 
-/// A process that was asked to end has not failed, unless it was asked because it had.
-fn has_failed(ending: Option<EndReason>, outcome: Outcome) -> bool {
+/// A process that was asked to end has not failed, unless it was asked because it had. A resident one is not expected to end
+/// at all: without a pause one that ends well at once would be started without end.
+fn has_failed(ending: Option<EndReason>, outcome: Outcome, is_resident: bool) -> bool {
     match ending {
         Some(EndReason::Asked) => false,
         Some(EndReason::TimedOut | EndReason::Unfit) => true,
+        None if is_resident => outcome != Outcome::Unknown,
         None => !matches!(outcome, Outcome::Code(0) | Outcome::Unknown),
     }
 }
