@@ -218,6 +218,8 @@ async fn as_process_one_it_reaps_orphans_and_keeps_the_status_of_its_own_childre
         place.file("state").display().to_string(),
         shell("orders", &script, "kind = \"resident\"\nbackoff = { first = \"60s\" }")
     );
+    // Root refuses a configuration that others can write.
+    fs::set_permissions(place.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let file = place.file("activator.toml");
     fs::write(&file, text).unwrap();
     let mut command = Command::new("unshare");

@@ -173,6 +173,7 @@ async fn metrics_health_and_readiness_are_served() {
     let daemon = Daemon::start(parse(&text));
     daemon.notify("orders").await.unwrap();
     daemon.outcomes(1).await;
+    until(state.path(), "orders", |app| (app.running == 0).then_some(())).await;
     let page = get(port, "/metrics").await;
     for sample in [
         "ssbroker_activator_launches_total{app=\"orders\"} 1",

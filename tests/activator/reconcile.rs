@@ -110,7 +110,7 @@ async fn c063_a_disabled_queue_is_named_and_read_again_once_it_is_on() {
 async fn a_queue_that_the_server_switches_off_is_told_at_once() {
     let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
     site.run(
-        "CREATE EVENT NOTIFICATION Off ON QUEUE dbo.Orders FOR BROKER_QUEUE_DISABLED TO SERVICE '//notify', 'current \
+        "CREATE EVENT NOTIFICATION OrdersOff ON QUEUE dbo.Orders FOR BROKER_QUEUE_DISABLED TO SERVICE '//notify', 'current \
          database';",
     )
     .await;
