@@ -40,7 +40,8 @@ async fn resident_processes_survive_the_daemon_and_are_not_doubled() {
     first.crash().await;
     let second = Daemon::start(config);
     let mut adopted = second.launched(2).await;
-    (running.sort_unstable(), adopted.sort_unstable());
+    running.sort_unstable();
+    adopted.sort_unstable();
     assert_eq!(adopted, running);
     assert!(second.records().iter().all(|record| !matches!(record, Record::Launched { .. })));
     second.stop().await;

@@ -346,9 +346,9 @@ impl Feeder {
         }
         if message.is_user_message() || settings.system {
             // It was counted and not given up: the activator died in between.
-            let dead = || Some(format!("it had failed {failed} times before"));
+            let reason = || format!("it had failed {failed} times before");
             let is_exhausted = failed >= settings.attempts;
-            return is_exhausted.then(|| Handled { operations: Vec::new(), dead: dead() });
+            return is_exhausted.then(|| Handled::exhausted(reason()));
         }
         let operations = match &message.kind {
             MessageKind::EndDialog | MessageKind::Error(_) => vec![Operation::End(message.conversation)],
