@@ -1,4 +1,4 @@
--- Removes what 02, 03 and 05 made, in the order the server enforces: notification, services, queues, contract, types.
+-- Removes what 02, 03 and the scripts 05 made, in the order the server enforces: notification, services, queues, contract, types.
 --
 -- Messages and conversations of these services go with them. Running it again does nothing.
 IF EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueActivation')
@@ -24,4 +24,6 @@ IF EXISTS (SELECT 1 FROM sys.service_message_types WHERE name = N'//ssbroker/End
 GO
 IF OBJECT_ID(N'ssbroker.attempts', N'U') IS NOT NULL DROP TABLE [ssbroker].[attempts];
 IF OBJECT_ID(N'ssbroker.dead_letters', N'U') IS NOT NULL DROP TABLE [ssbroker].[dead_letters];
+IF OBJECT_ID(N'ssbroker.retries', N'U') IS NOT NULL DROP TABLE [ssbroker].[retries];
+IF OBJECT_ID(N'ssbroker.work_items', N'U') IS NOT NULL DROP TABLE [ssbroker].[work_items];
 GO

@@ -86,10 +86,17 @@
 //! let worker = broker
 //!     .worker(QueueName::new("dbo.OrderQueue")?, handler)
 //!     .poison(PoisonPolicy::new(3, PoisonAction::EndConversation))
-//!     .exit_when_idle(Duration::from_millis(100));
+//!     .drain_then_exit(Duration::from_millis(100));
 //! assert_eq!(worker.run(std::future::pending()).await?, StopReason::Idle);
 //! # Ok(()) }
 //! ```
+//!
+//! Messages of one type can have a handler of their own ([`Worker::on`](client::Worker::on)), and
+//! [`UnknownType`](client::UnknownType) says what becomes of the others. A handler that answers
+//! [`HandlerError::retry_after`](client::HandlerError::retry_after) has its message back later, one that answers
+//! [`HandlerError::refuse`](client::HandlerError::refuse) never. What was parked is found, and brought back, through
+//! [`Broker::dead_letters`](client::Broker::dead_letters). For handlers that run too long for an open transaction there is
+//! [`Broker::long_worker`](client::Broker::long_worker).
 //!
 //! # Activate
 //!

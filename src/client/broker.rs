@@ -168,16 +168,7 @@ impl Broker {
     /// # Errors
     /// The server's, or those of connecting.
     pub async fn instance(&self) -> Result<BrokerInstance> {
-        let mut session = self.session().await?;
-        let results = session.batch(statements::BROKER_INSTANCE).await?;
-        let row = results.first_row().ok_or_else(|| {
-            Error::new(ErrorKind::Protocol, "the server does not list its current database")
-        })?;
-        Ok(BrokerInstance {
-            database: row.get("database_name")?,
-            id: row.get("broker_instance")?,
-            is_enabled: row.get("is_enabled")?,
-        })
+        instance_of(&mut *self.session().await?).await
     }
 
     /// The queue of a service in this database.
@@ -218,6 +209,19 @@ impl Broker {
     pub(crate) async fn dedicated_session(&self) -> Result<Session> {
         self.sessions.dedicated().await
     }
+}
+
+/// Asks which broker answers on a session.
+pub(crate) async fn instance_of(session: &mut Session) -> Result<BrokerInstance> {
+    let results = session.batch(statements::BROKER_INSTANCE).await?;
+    let row = results
+        .first_row()
+        .ok_or_else(|| Error::new(ErrorKind::Protocol, "the server does not list its current database"))?;
+    Ok(BrokerInstance {
+        database: row.get("database_name")?,
+        id: row.get("broker_instance")?,
+        is_enabled: row.get("is_enabled")?,
+    })
 }
 
 impl fmt::Debug for Broker {

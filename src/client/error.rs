@@ -45,6 +45,13 @@ pub enum ErrorKind {
     MessageRefused,
     /// The server says: later. A deadlock, a lock timeout, a database that is starting.
     Transient,
+    /// The database is a secondary replica, read-only or moving here: connect again, to the listener's name.
+    Failover,
+    /// Another broker answers under the same name: the database was restored, attached or given a new broker, or failed
+    /// over to a copy. Conversations of the old one are not known to it.
+    BrokerChanged,
+    /// The lease on a stored message ran out and somebody else has taken it over.
+    LeaseLost,
     /// The transaction can only be rolled back.
     TransactionDoomed,
     /// The server refused a statement for another reason; see [`Error::server_number`].
@@ -221,16 +228,24 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.kind(),
-            ErrorKind::Transient | ErrorKind::ConnectionLost | ErrorKind::Timeout | ErrorKind::Connect
+            ErrorKind::Transient
+                | ErrorKind::ConnectionLost
+                | ErrorKind::Timeout
+                | ErrorKind::Connect
+                | ErrorKind::Failover
         ) || self.advice() == Some(Advice::Retry)
     }
 
-    /// Whether the connection is gone, including when a commit was on its way.
+    /// Whether the connection is gone or of no use any more, including when a commit was on its way.
     #[must_use]
     pub fn is_connection_lost(&self) -> bool {
         matches!(
             self.kind(),
-            ErrorKind::ConnectionLost | ErrorKind::Timeout | ErrorKind::CommitUnknown | ErrorKind::Protocol
+            ErrorKind::ConnectionLost
+                | ErrorKind::Timeout
+                | ErrorKind::CommitUnknown
+                | ErrorKind::Protocol
+                | ErrorKind::Failover
         )
     }
 
@@ -312,8 +327,10 @@ mod tests {
             assert_eq!(error.kind(), code.kind);
             assert_eq!(error.dialog_is_over(), code.advice == Advice::ReplaceDialog, "{code:?}");
             assert_eq!(error.queue_is_disabled(), code.advice == Advice::StopQueue, "{code:?}");
-            assert_eq!(error.is_retryable(), code.advice == Advice::Retry, "{code:?}");
-            assert_eq!(error.is_connection_lost(), code.kind == ErrorKind::ConnectionLost, "{code:?}");
+            let again = matches!(code.advice, Advice::Retry | Advice::Reconnect);
+            assert_eq!(error.is_retryable(), again, "{code:?}");
+            let gone = matches!(code.kind, ErrorKind::ConnectionLost | ErrorKind::Failover);
+            assert_eq!(error.is_connection_lost(), gone, "{code:?}");
             assert_eq!(error.server_number(), Some(code.number));
         }
     }

@@ -5,6 +5,7 @@
 
 mod body;
 mod broker;
+mod dead_letters;
 mod dialog;
 mod dialog_pool;
 mod error;
@@ -28,6 +29,7 @@ mod worker;
 
 pub use body::Body;
 pub use broker::{Broker, BrokerInstance};
+pub use dead_letters::{DeadLetter, DeadLetters};
 pub use dialog::{Dialog, DialogBuilder};
 pub use dialog_pool::{Destination, DialogPool, PoolOptions, PoolStats};
 pub use error::{Error, ErrorKind, Result, ServerError};
@@ -40,9 +42,12 @@ pub use message::{ErrorBody, Message, MessageKind, OutgoingMessage};
 pub use names::{ContractName, MessageTypeName, QueueName, ServiceName};
 pub use options::{BrokerOptions, DEFAULT_PORT, Encryption};
 pub use outcome::SendOutcome;
-pub use poison::{PoisonAction, PoisonPolicy};
+pub use poison::{DeadLetterCause, PoisonAction, PoisonPolicy, RetrySchedule};
 pub use receive::{Batch, Receive, Receiver};
 pub use retry::Backoff;
 pub use rows::{ColumnIndex, ResultSet, Results, Row};
 pub use values::{FromSqlValue, SqlDateTime, SqlValue};
-pub use worker::{Delivery, Handler, HandlerError, HandlerFn, Handling, StopReason, Worker, handler_fn};
+pub use worker::{
+    Delivery, Handler, HandlerError, HandlerFn, Handling, LongHandler, LongWorker, StopReason, UnknownType,
+    WhenBrokerChanges, WhenUnavailable, WorkItem, Worker, WorkerHandle, WorkerStats, handler_fn,
+};

@@ -1,4 +1,8 @@
-//! What happens to a message whose handler fails again and again. Pure: counts come in, a verdict goes out.
+//! What happens to a message whose handler fails. Pure: counts come in, a verdict goes out.
+
+use std::time::Duration;
+
+use super::retry::Backoff;
 
 /// What to do with a message that has failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,11 +16,45 @@ pub enum PoisonAction {
     EndConversation,
 }
 
+/// Later attempts: a message that has failed for now leaves its queue and comes back after growing pauses.
+///
+/// It waits in the table `ssbroker.retries` (script `sql/05-retries.sql`), where it is put in the transaction that takes it
+/// from the queue. Its place in the order of its conversation is given up: later messages may be handled before it, and
+/// its conversation group is not locked when it comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetrySchedule {
+    pauses: Backoff,
+    most: u32,
+}
+
+impl RetrySchedule {
+    /// At most `most` later attempts, at least 1, with these pauses before them.
+    #[must_use]
+    pub fn new(pauses: Backoff, most: u32) -> Self {
+        Self { pauses, most: most.max(1) }
+    }
+
+    /// How many later attempts there are.
+    #[must_use]
+    pub fn most(&self) -> u32 {
+        self.most
+    }
+}
+
+impl Default for RetrySchedule {
+    /// Ten attempts, after 3 s, 6 s, 12 s and so on up to an hour.
+    fn default() -> Self {
+        Self::new(Backoff::new(Duration::from_secs(3), Duration::from_secs(3600)), 10)
+    }
+}
+
 /// How often a message is tried, and what happens then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoisonPolicy {
     max_attempts: u32,
     action: PoisonAction,
+    ledger: bool,
+    retries: Option<RetrySchedule>,
 }
 
 /// More attempts than this could meet the server's own rule, which switches the queue off after five roll backs.
@@ -27,10 +65,26 @@ impl PoisonPolicy {
     /// where a handler's error dooms the transaction an attempt is a roll back, and the server counts those.
     #[must_use]
     pub fn new(max_attempts: u32, action: PoisonAction) -> Self {
-        Self { max_attempts: max_attempts.clamp(1, MOST_ATTEMPTS), action }
+        Self { max_attempts: max_attempts.clamp(1, MOST_ATTEMPTS), action, ledger: false, retries: None }
     }
 
-    /// How often a message is tried.
+    /// Counts an attempt before the handler runs, on a second connection, so that the death of the whole process counts
+    /// too. Costs one request more for each batch. Without it a message that kills its process is tried for ever, until
+    /// the server's own rule of five roll backs switches the queue off.
+    #[must_use]
+    pub fn with_ledger(mut self) -> Self {
+        self.ledger = true;
+        self
+    }
+
+    /// After the attempts at once, and when a handler asks for it, tries again later before `action`.
+    #[must_use]
+    pub fn with_retries(mut self, schedule: RetrySchedule) -> Self {
+        self.retries = Some(schedule);
+        self
+    }
+
+    /// How often a message is tried at once.
     #[must_use]
     pub fn max_attempts(&self) -> u32 {
         self.max_attempts
@@ -42,14 +96,50 @@ impl PoisonPolicy {
         self.action
     }
 
-    /// What to do after a failure, if the message had failed `earlier` times before.
-    pub(crate) fn judge(&self, earlier: u32) -> Verdict {
-        let attempts = earlier.saturating_add(1);
-        if attempts < self.max_attempts {
-            return Verdict::TryAgain;
+    /// Whether attempts are counted before they are made.
+    #[must_use]
+    pub fn has_ledger(&self) -> bool {
+        self.ledger
+    }
+
+    /// The later attempts, if there are any.
+    #[must_use]
+    pub fn retries(&self) -> Option<RetrySchedule> {
+        self.retries
+    }
+
+    /// Whether attempts are kept in the table `ssbroker.attempts`.
+    pub(crate) fn counts_in_table(&self) -> bool {
+        self.action == PoisonAction::Park || self.ledger
+    }
+
+    /// What to do after a failure. `jitter` is a random number from 0 to 1.
+    pub(crate) fn judge(&self, failure: Failure, jitter: f64) -> Verdict {
+        let attempts = failure.earlier.saturating_add(1);
+        match (failure.wish, self.retries) {
+            (Wish::Refuse, _) => self.last(attempts, DeadLetterCause::Refused),
+            (Wish::Interrupted, _) => self.last(failure.earlier, DeadLetterCause::Interrupted),
+            (Wish::Later(delay), Some(schedule)) => self.later(attempts, failure, schedule, delay),
+            (_, schedule) => match schedule {
+                _ if !failure.is_retry && attempts < self.max_attempts => Verdict::TryAgain,
+                Some(schedule) => {
+                    self.later(attempts, failure, schedule, schedule.pauses.delay(failure.retries, jitter))
+                }
+                None => self.last(attempts, DeadLetterCause::Attempts),
+            },
         }
+    }
+
+    fn later(&self, attempts: u32, failure: Failure, schedule: RetrySchedule, delay: Duration) -> Verdict {
+        if failure.retries < schedule.most {
+            return Verdict::RetryLater { attempts, retries: failure.retries + 1, delay };
+        }
+        self.last(attempts, DeadLetterCause::Retries)
+    }
+
+    fn last(&self, attempts: u32, cause: DeadLetterCause) -> Verdict {
         match self.action {
-            PoisonAction::Park => Verdict::Park { attempts },
+            PoisonAction::Park => Verdict::Park { attempts, cause },
             PoisonAction::EndConversation => Verdict::EndConversation { attempts },
         }
     }
@@ -62,13 +152,76 @@ impl Default for PoisonPolicy {
     }
 }
 
+/// Why a message became a dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeadLetterCause {
+    /// All attempts failed.
+    Attempts,
+    /// The handler said that trying again is of no use.
+    Refused,
+    /// All later attempts failed.
+    Retries,
+    /// The handler never came to an end: its process died, its lease ran out or its transaction was doomed each time.
+    Interrupted,
+    /// A text of the table that this version does not know.
+    Other,
+}
+
+impl DeadLetterCause {
+    /// As it stands in the table.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Attempts => "attempts",
+            Self::Refused => "refused",
+            Self::Retries => "retries",
+            Self::Interrupted => "interrupted",
+            Self::Other => "other",
+        }
+    }
+
+    /// From the table.
+    pub(crate) fn read(text: &str) -> Self {
+        let known = [Self::Attempts, Self::Refused, Self::Retries, Self::Interrupted];
+        known.into_iter().find(|cause| cause.as_str() == text).unwrap_or(Self::Other)
+    }
+}
+
+/// What a failed handler wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Nothing particular.
+    None,
+    /// Another attempt after this time.
+    Later(Duration),
+    /// No other attempt.
+    Refuse,
+    /// It was not asked: it has had all its attempts and ended none.
+    Interrupted,
+}
+
+/// What is known of a message whose handler failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    /// How often it had failed before.
+    pub(crate) earlier: u32,
+    /// How often it has been put off before.
+    pub(crate) retries: u32,
+    /// Whether it comes from the retries, not from its queue.
+    pub(crate) is_retry: bool,
+    pub(crate) wish: Wish,
+}
+
 /// What becomes of a message after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Back to the queue.
+    /// Back to where it came from.
     TryAgain,
+    /// To the retries.
+    RetryLater { attempts: u32, retries: u32, delay: Duration },
     /// To the dead letters, after so many attempts.
-    Park { attempts: u32 },
+    Park { attempts: u32, cause: DeadLetterCause },
     /// Its conversation ends, after so many attempts.
     EndConversation { attempts: u32 },
 }
@@ -77,11 +230,19 @@ pub(crate) enum Verdict {
 mod tests {
     use super::*;
 
+    fn failed(earlier: u32) -> Failure {
+        Failure { earlier, retries: 0, is_retry: false, wish: Wish::None }
+    }
+
+    fn parked(attempts: u32, cause: DeadLetterCause) -> Verdict {
+        Verdict::Park { attempts, cause }
+    }
+
     #[test]
     fn the_last_attempt_decides_and_later_ones_stay_decided() {
         let policy = PoisonPolicy::default();
-        let verdicts: Vec<Verdict> = (0..4).map(|earlier| policy.judge(earlier)).collect();
-        let park = |attempts| Verdict::Park { attempts };
+        let verdicts: Vec<Verdict> = (0..4).map(|earlier| policy.judge(failed(earlier), 1.0)).collect();
+        let park = |attempts| parked(attempts, DeadLetterCause::Attempts);
         assert_eq!(verdicts, [Verdict::TryAgain, Verdict::TryAgain, park(3), park(4)]);
     }
 
@@ -90,6 +251,42 @@ mod tests {
         assert_eq!(PoisonPolicy::new(0, PoisonAction::Park).max_attempts(), 1);
         assert_eq!(PoisonPolicy::new(9, PoisonAction::Park).max_attempts(), 3);
         let once = PoisonPolicy::new(1, PoisonAction::EndConversation);
-        assert_eq!(once.judge(0), Verdict::EndConversation { attempts: 1 });
+        assert_eq!(once.judge(failed(0), 1.0), Verdict::EndConversation { attempts: 1 });
+    }
+
+    #[test]
+    fn with_a_schedule_the_attempts_at_once_come_first_then_growing_pauses_then_the_dead_letters() {
+        let schedule = RetrySchedule::new(Backoff::new(Duration::from_secs(3), Duration::from_secs(60)), 2);
+        let policy = PoisonPolicy::new(2, PoisonAction::Park).with_retries(schedule);
+        assert_eq!(policy.judge(failed(0), 1.0), Verdict::TryAgain);
+        let later = |attempts, retries, seconds| Verdict::RetryLater {
+            attempts,
+            retries,
+            delay: Duration::from_secs(seconds),
+        };
+        assert_eq!(policy.judge(failed(1), 1.0), later(2, 1, 3));
+        let retried = |earlier, retries| Failure { earlier, retries, is_retry: true, wish: Wish::None };
+        assert_eq!(policy.judge(retried(2, 1), 1.0), later(3, 2, 6));
+        assert_eq!(policy.judge(retried(3, 2), 1.0), parked(4, DeadLetterCause::Retries));
+    }
+
+    #[test]
+    fn a_handler_may_ask_for_a_later_attempt_or_for_none() {
+        let wish = |wish| Failure { wish, ..failed(0) };
+        let minute = Duration::from_secs(60);
+        let policy = PoisonPolicy::default().with_retries(RetrySchedule::default());
+        let later = Verdict::RetryLater { attempts: 1, retries: 1, delay: minute };
+        assert_eq!(policy.judge(wish(Wish::Later(minute)), 1.0), later);
+        assert_eq!(policy.judge(wish(Wish::Refuse), 1.0), parked(1, DeadLetterCause::Refused));
+        let without = PoisonPolicy::default();
+        assert_eq!(without.judge(wish(Wish::Later(minute)), 1.0), Verdict::TryAgain);
+    }
+
+    #[test]
+    fn a_cause_is_read_as_it_was_written() {
+        for cause in [DeadLetterCause::Attempts, DeadLetterCause::Refused, DeadLetterCause::Interrupted] {
+            assert_eq!(DeadLetterCause::read(cause.as_str()), cause);
+        }
+        assert_eq!(DeadLetterCause::read("boredom"), DeadLetterCause::Other);
     }
 }

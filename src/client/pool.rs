@@ -128,9 +128,9 @@ pub(crate) struct SessionManager {
 }
 
 impl SessionManager {
-    /// The lock is held for one assignment; what a panicking thread left is still a whole value.
-    fn note_error(&self, error: Option<Error>) {
-        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    /// Answers the error before. The lock is held for one exchange; what a panicking thread left is still a whole value.
+    fn note_error(&self, error: Option<Error>) -> Option<Error> {
+        std::mem::replace(&mut *self.last_error.lock().unwrap_or_else(PoisonError::into_inner), error)
     }
 
     fn last_error(&self) -> Option<Error> {
@@ -173,7 +173,9 @@ async fn connect_patiently(manager: &SessionManager) -> Result<Session> {
     loop {
         let error = match Session::connect(&manager.options, manager.requests.clone()).await {
             Ok(session) => {
-                manager.note_error(None);
+                if manager.note_error(None).is_some() {
+                    tracing::info!("connections can be made again");
+                }
                 return Ok(session);
             }
             Err(error) => error,
@@ -182,8 +184,10 @@ async fn connect_patiently(manager: &SessionManager) -> Result<Session> {
         if !error.is_retryable() || Instant::now() + pause >= deadline {
             return Err(error);
         }
-        tracing::warn!(%error, attempt, ?pause, "connecting failed, trying again");
-        manager.note_error(Some(error));
+        // One line when the server goes away, whoever notices, and one when it is back.
+        if manager.note_error(Some(error.clone())).is_none() {
+            tracing::warn!(%error, "connecting failed, trying again with growing pauses");
+        }
         tokio::time::sleep(pause).await;
         attempt += 1;
     }

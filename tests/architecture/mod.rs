@@ -76,6 +76,13 @@ const ABSENCES: &[Absence] = &[
     Absence {
         below: &[
             "src/activator/slots.rs",
+            "src/activator/exit_policy.rs",
+            "src/activator/resident.rs",
+            "src/activator/feed/body.rs",
+            "src/activator/feed/protocol.rs",
+            "src/activator/feed/session",
+            "src/activator/feed/deferrals.rs",
+            "src/activator/output/lines.rs",
             "src/activator/supervisor.rs",
             "src/activator/supervisor",
             "src/activator/notification.rs",

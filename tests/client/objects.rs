@@ -14,7 +14,7 @@ use crate::support::Backend;
 /// One contract with two services.
 pub(crate) struct Objects {
     /// Lives as long as its objects are used.
-    _backend: Arc<dyn Backend>,
+    backend: Arc<dyn Backend>,
     pub(crate) broker: Broker,
     pub(crate) initiator: String,
     pub(crate) target: String,
@@ -42,7 +42,7 @@ impl Objects {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let name = |what: &str| format!("//test/{id}/{what}");
         let objects = Self {
-            _backend: backend,
+            backend,
             broker,
             initiator: name("initiator"),
             target: name("target"),
@@ -80,6 +80,11 @@ impl Objects {
              CREATE SERVICE [{initiator}] ON QUEUE [{initiator_queue}] ([{contract}]);
              CREATE SERVICE [{target}] ON QUEUE [{target_queue}] ([{contract}]);"
         )
+    }
+
+    /// The server they are on.
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.backend
     }
 
     /// A request with this text.

@@ -1,87 +1,24 @@
-//! Workers: replies, the broker's own messages, failures, poison messages, and how a worker stops.
+//! Workers: replies, the broker's own messages, routing by type, and how a worker is steered and stops.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ssbroker::client::{
-    Delivery, ErrorKind, Handler, HandlerError, MessageKind, MessageTypeName, PoisonAction, PoisonPolicy,
-    QueueName, StopReason, handler_fn,
+    Delivery, ErrorBody, ErrorKind, Handler, HandlerError, MessageKind, StopReason, UnknownType,
+    WhenUnavailable, handler_fn,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::objects::Objects;
-
-const POISON_TABLES: &str = include_str!("../../sql/05-dead-letters.sql");
-
-async fn objects() -> Objects {
-    let objects = Objects::create(crate::support::start().await).await;
-    crate::support::run_script(&objects.broker, POISON_TABLES).await;
-    objects
-}
-
-impl Objects {
-    fn queue(&self) -> QueueName {
-        QueueName::in_schema("dbo", &*self.target_queue).unwrap()
-    }
-
-    async fn count(&self, sql: &str) -> i32 {
-        self.broker.execute(sql, &[]).await.unwrap().first_row().unwrap().get("n").unwrap()
-    }
-}
-
-/// Answers each message with its own body; fails or panics on those that say so.
-struct Echo {
-    reply: MessageTypeName,
-    handled: Arc<AtomicUsize>,
-}
-
-impl Handler for Echo {
-    async fn handle(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
-        self.handled.fetch_add(1, Ordering::Relaxed);
-        let body = delivery.message().body.clone();
-        delivery.reply(&self.reply, body.clone()).await?;
-        match body.to_utf8()? {
-            "panic" => panic!("the message says so"),
-            "fail" => Err("the message says so".into()),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Objects {
-    fn echo(&self) -> (Echo, Arc<AtomicUsize>) {
-        let handled = Arc::new(AtomicUsize::new(0));
-        let reply = MessageTypeName::new(&*self.reply).unwrap();
-        (Echo { reply, handled: Arc::clone(&handled) }, handled)
-    }
-
-    async fn begin_with(&self, texts: &[&str]) -> ssbroker::client::Dialog {
-        let builder = self.broker.dialog(&*self.initiator, &*self.target).contract(&*self.contract);
-        let messages: Vec<_> = texts.iter().map(|text| self.message(text)).collect();
-        let (dialog, outcomes) = builder.begin_with(&messages).await.unwrap();
-        assert!(outcomes.iter().all(|outcome| outcome.is_sent()));
-        dialog
-    }
-
-    async fn replies(&self, count: usize) -> Vec<String> {
-        let mut replies = Vec::new();
-        while replies.len() < count {
-            let messages = self.take(&self.initiator_queue).await;
-            assert!(!messages.is_empty(), "only {replies:?} arrived");
-            let user = messages.iter().filter(|message| message.kind == MessageKind::User);
-            replies.extend(user.map(|message| message.body.to_utf8().unwrap().to_owned()));
-        }
-        replies
-    }
-}
+use super::work::{IDLE, drain, objects};
 
 #[tokio::test]
 async fn a_worker_answers_each_message_and_goes_when_idle() {
     let objects = objects().await;
     let _dialog = objects.begin_with(&["a", "b"]).await;
     let (echo, handled) = objects.echo();
-    let worker = objects.broker.worker(objects.queue(), echo).exit_when_idle(Duration::from_millis(200));
+    let worker = objects.broker.worker(objects.queue(), echo).drain_then_exit(IDLE);
     let reason = worker.run(std::future::pending()).await.unwrap();
     assert_eq!((reason, handled.load(Ordering::Relaxed)), (StopReason::Idle, 2));
     assert_eq!(objects.replies(2).await, ["a", "b"]);
@@ -94,75 +31,10 @@ async fn a_worker_ends_conversations_that_the_peer_has_ended() {
     let dialog = objects.begin_with(&["a"]).await;
     dialog.end().await.unwrap();
     let handler = handler_fn(|_delivery| Box::pin(async { Ok(()) }));
-    let worker = objects.broker.worker(objects.queue(), handler).exit_when_idle(Duration::from_millis(200));
+    let worker = objects.broker.worker(objects.queue(), handler).drain_then_exit(IDLE);
     worker.run(std::future::pending()).await.unwrap();
     let open = "SELECT COUNT(*) AS n FROM sys.conversation_endpoints WHERE is_system = 0 AND state <> 'CD'";
     assert_eq!(objects.count(open).await, 0);
-}
-
-#[tokio::test]
-async fn a_failing_message_is_parked_after_three_attempts_and_its_neighbours_are_answered_once() {
-    let objects = objects().await;
-    let _dialog = objects.begin_with(&["a", "fail", "b"]).await;
-    let (echo, _) = objects.echo();
-    let worker = objects.broker.worker(objects.queue(), echo).exit_when_idle(Duration::from_millis(200));
-    worker.run(std::future::pending()).await.unwrap();
-    assert_eq!(objects.replies(2).await, ["a", "b"]);
-    let parked = "SELECT attempts AS n FROM ssbroker.dead_letters WHERE reason = 'the message says so'";
-    assert_eq!(objects.count(parked).await, 3);
-    assert_eq!(objects.count("SELECT COUNT(*) AS n FROM ssbroker.attempts").await, 0);
-}
-
-/// The acceptance of poison isolation: panics neither lose a message nor switch the queue off.
-#[tokio::test]
-async fn fifty_panics_leave_the_queue_on_and_the_poisoned_messages_parked() {
-    let objects = objects().await;
-    for _ in 0..17 {
-        let _dialog = objects.begin_with(&["a", "panic"]).await;
-    }
-    let (echo, handled) = objects.echo();
-    let worker = objects.broker.worker(objects.queue(), echo).exit_when_idle(Duration::from_millis(200));
-    worker.run(std::future::pending()).await.unwrap();
-    assert!(handled.load(Ordering::Relaxed) >= 51, "17 messages panic three times each");
-    assert_eq!(objects.replies(17).await, ["a"; 17]);
-    let parked = "SELECT COUNT(*) AS n FROM ssbroker.dead_letters WHERE reason LIKE 'the handler panicked%'";
-    assert_eq!(objects.count(parked).await, 17);
-    let enabled = "SELECT CAST(is_receive_enabled AS int) AS n FROM sys.service_queues WHERE name = ";
-    assert_eq!(objects.count(&format!("{enabled}'{}'", objects.target_queue)).await, 1);
-    println!("{} handler calls, 17 parked", handled.load(Ordering::Relaxed));
-}
-
-#[tokio::test]
-async fn without_tables_a_poisoned_conversation_is_ended_with_an_error() {
-    let objects = Objects::create(crate::support::start().await).await;
-    let (echo, _) = objects.echo();
-    let error = objects.broker.worker(objects.queue(), echo).run(std::future::pending()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ObjectMissing, "{error:?}");
-    let _dialog = objects.begin_with(&["fail"]).await;
-    let (echo, _) = objects.echo();
-    let policy = PoisonPolicy::new(2, PoisonAction::EndConversation);
-    let worker = objects.broker.worker(objects.queue(), echo).poison(policy);
-    worker.exit_when_idle(Duration::from_millis(200)).run(std::future::pending()).await.unwrap();
-    let received = objects.take(&objects.initiator_queue).await;
-    let MessageKind::Error(error) = &received[0].kind else { panic!("{received:?}") };
-    assert_eq!((error.code, error.description.as_str()), (1, "the message says so"));
-}
-
-#[tokio::test]
-async fn a_doomed_transaction_counts_attempts_too_and_the_message_is_parked() {
-    let objects = objects().await;
-    let _dialog = objects.begin_with(&["x"]).await;
-    let handler = handler_fn(|delivery| {
-        Box::pin(async move {
-            delivery.execute("SET XACT_ABORT ON; SELECT 1 / 0 AS n", &[]).await?;
-            Ok(())
-        })
-    });
-    let worker = objects.broker.worker(objects.queue(), handler).exit_when_idle(Duration::from_millis(200));
-    worker.run(std::future::pending()).await.unwrap();
-    assert_eq!(objects.count("SELECT COUNT(*) AS n FROM ssbroker.dead_letters").await, 1);
-    let enabled = "SELECT CAST(is_receive_enabled AS int) AS n FROM sys.service_queues WHERE name = ";
-    assert_eq!(objects.count(&format!("{enabled}'{}'", objects.target_queue)).await, 1);
 }
 
 #[tokio::test]
@@ -184,4 +56,176 @@ async fn a_shutdown_lets_a_handler_finish_and_cancels_it_after_the_budget() {
     let shutdown = async { has_begun.await.unwrap() };
     assert_eq!(worker.run(shutdown).await.unwrap(), StopReason::Shutdown);
     assert_eq!(objects.take(&objects.target_queue).await.len(), 1);
+}
+
+#[tokio::test]
+async fn c024_messages_go_to_the_handler_of_their_type_and_the_brokers_own_to_the_hooks() {
+    #[derive(Clone)]
+    struct Hooks(mpsc::UnboundedSender<String>);
+    impl Handler for Hooks {
+        async fn handle(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+            self.0.send(format!("unknown {}", delivery.message().body.to_utf8()?))?;
+            Ok(())
+        }
+
+        async fn on_end(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+            delivery.execute("SELECT 1 AS n", &[]).await?;
+            self.0.send("end".to_owned())?;
+            Ok(())
+        }
+
+        async fn on_error(
+            &self,
+            _delivery: &mut Delivery<'_>,
+            error: &ErrorBody,
+        ) -> Result<(), HandlerError> {
+            self.0.send(error.to_string())?;
+            Ok(())
+        }
+    }
+    let objects = objects().await;
+    objects.begin_with(&["a"]).await.end().await.unwrap();
+    objects.begin_with(&[]).await.end_with_error(7, "changed my mind").await.unwrap();
+    let dialog = objects.begin_with(&["b"]).await;
+    dialog.send(&*objects.end_of_stream, Vec::new()).await.unwrap();
+    dialog.end_with_error(8, "gone").await.unwrap();
+    let (heard, mut hears) = mpsc::unbounded_channel();
+    let requests = heard.clone();
+    let request = handler_fn(move |delivery| {
+        let requests = requests.clone();
+        Box::pin(async move { Ok(requests.send(format!("request {}", delivery.message().body.to_utf8()?))?) })
+    });
+    let worker = objects.broker.worker(objects.queue(), Hooks(heard)).on(&*objects.request, request).unwrap();
+    drain(worker).await;
+    let mut said = Vec::new();
+    while let Ok(text) = hears.try_recv() {
+        said.push(text);
+    }
+    said.sort();
+    assert_eq!(said, ["conversation error 8: gone", "end", "request a", "request b", "unknown "]);
+    let open = "SELECT COUNT(*) AS n FROM sys.conversation_endpoints WHERE is_system = 0 AND state <> 'CD'";
+    assert_eq!(objects.count(open).await, 0);
+}
+
+#[tokio::test]
+async fn c024_an_unknown_type_is_refused_or_ends_its_conversation_or_is_ignored_but_never_ends_the_worker() {
+    for policy in [UnknownType::Refuse, UnknownType::EndWithError, UnknownType::Ignore] {
+        let objects = objects().await;
+        let _dialog = objects.begin_with(&["a"]).await;
+        drain(objects.broker.worker(objects.queue(), policy)).await;
+        let parked =
+            "SELECT COUNT(*) AS n FROM ssbroker.dead_letters WHERE cause = 'refused' AND attempts = 1";
+        assert_eq!(objects.count(parked).await, i32::from(policy == UnknownType::Refuse));
+        assert!(objects.waiting().await.is_empty());
+        if policy == UnknownType::EndWithError {
+            let received = objects.take(&objects.initiator_queue).await;
+            let MessageKind::Error(error) = &received[0].kind else { panic!("{received:?}") };
+            assert!(error.description.contains(&objects.request), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_paused_worker_takes_nothing_and_a_resumed_one_goes_on() {
+    let objects = objects().await;
+    let (echo, handled) = objects.echo();
+    let worker = objects.broker.worker(objects.queue(), echo);
+    let handle = worker.handle();
+    let running = tokio::spawn(worker.run_forever());
+    let _first = objects.begin_with(&["a"]).await;
+    assert_eq!(objects.replies(1).await, ["a"]);
+    handle.pause();
+    // A receive that was under way takes the message and gives it back.
+    let _second = objects.begin_with(&["b"]).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!((handled.load(Ordering::Relaxed), handle.is_paused()), (1, true));
+    handle.resume();
+    assert_eq!(objects.replies(1).await, ["b"]);
+    handle.stop();
+    assert_eq!(running.await.unwrap().unwrap(), StopReason::Shutdown);
+    let stats = handle.stats();
+    assert_eq!((stats.batches, stats.messages, stats.failures, stats.parked), (2, 2, 0, 0));
+}
+
+/// Case C029: what was sent while the consumer was away is handled when it is back, in the order of each dialog.
+#[tokio::test]
+async fn c029_a_hundred_messages_sent_while_the_worker_was_away_are_handled_in_order() {
+    let objects = objects().await;
+    let (echo, _) = objects.echo();
+    drain(objects.broker.worker(objects.queue(), echo)).await;
+    let texts: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+    let dialog = objects.begin_with(&texts.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let (echo, _) = objects.echo();
+    drain(objects.broker.worker(objects.queue(), echo)).await;
+    assert_eq!(objects.replies(100).await, texts);
+    drop(dialog);
+}
+
+/// Case C027: a queue that is dropped under a waiting worker is waited for; a worker may also be told to stop then.
+#[tokio::test]
+async fn c027_a_worker_recovers_when_its_dropped_queue_is_made_again() {
+    let objects = objects().await;
+    for policy in [WhenUnavailable::Wait, WhenUnavailable::Stop] {
+        let (echo, _) = objects.echo();
+        let worker = objects.broker.worker(objects.queue(), echo).when_unavailable(policy);
+        let handle = worker.handle();
+        let running = tokio::spawn(worker.run_forever());
+        let _dialog = objects.begin_with(&["a"]).await;
+        assert_eq!(objects.replies(1).await, ["a"]);
+        objects.broker.batch(&objects.drop_target()).await.unwrap();
+        if policy == WhenUnavailable::Stop {
+            assert_eq!(running.await.unwrap().unwrap_err().kind(), ErrorKind::ObjectMissing);
+            break;
+        }
+        while handle.stats().troubles == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        objects.broker.batch(&objects.make_target()).await.unwrap();
+        objects.take(&objects.initiator_queue).await;
+        let _dialog = objects.begin_with(&["b"]).await;
+        assert_eq!(objects.replies(1).await, ["b"]);
+        handle.stop();
+        assert_eq!(running.await.unwrap().unwrap(), StopReason::Shutdown);
+    }
+}
+
+impl Objects {
+    fn drop_target(&self) -> String {
+        format!("DROP SERVICE [{}]; DROP QUEUE [{}];", self.target, self.target_queue)
+    }
+
+    fn make_target(&self) -> String {
+        let Self { target, target_queue, contract, .. } = self;
+        format!(
+            "CREATE QUEUE [{target_queue}]; CREATE SERVICE [{target}] ON QUEUE [{target_queue}] ([{contract}]);"
+        )
+    }
+}
+
+#[tokio::test]
+async fn a_missing_queue_at_the_start_ends_the_worker_at_once() {
+    let objects = objects().await;
+    let queue = ssbroker::client::QueueName::in_schema("dbo", "nowhere").unwrap();
+    let (echo, _) = objects.echo();
+    let error = objects.broker.worker(queue, echo).run_forever().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ObjectMissing, "{error:?}");
+}
+
+#[tokio::test]
+async fn the_batch_size_grows_while_a_backlog_is_quickly_worked_off() {
+    let objects = objects().await;
+    for _ in 0..3 {
+        let _dialog = objects.begin_with(&vec!["x"; 400]).await;
+    }
+    let seen = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&seen);
+    let handler = handler_fn(move |_delivery| {
+        *count.lock().unwrap() += 1;
+        Box::pin(async { Ok(()) })
+    });
+    let worker = objects.broker.worker(objects.queue(), handler);
+    let handle = worker.handle();
+    drain(worker).await;
+    assert_eq!((*seen.lock().unwrap(), handle.stats().messages), (1200, 1200));
+    assert!(handle.stats().batches < 1200 / 64, "{:?}", handle.stats());
 }

@@ -7,7 +7,7 @@
 
 use super::deliveries::Deliveries;
 use super::protocol::key;
-use super::session::{Handled, Operation};
+use super::session::{Dead, Handled, Operation};
 use crate::activator::config::{DeadLetter, FeedSettings};
 use crate::activator::log_lines;
 use crate::client::{Batch, Broker, ConversationHandle, Error, ErrorKind, Message, OutgoingMessage, Result};
@@ -88,8 +88,7 @@ impl Settlement<'_> {
         let Some(failure) = &self.failure else { return };
         let failures = self.failures_of(self.handled.len()) + 1;
         if failures >= self.settings.attempts {
-            let dead = Some(failure.reason.clone());
-            self.handled.push(Handled { operations: Vec::new(), dead });
+            self.handled.push(Handled::exhausted(failure.reason.clone()));
             self.failure = None;
         }
     }
@@ -150,14 +149,14 @@ impl Settlement<'_> {
     /// What the tables of attempts and dead letters have to know.
     async fn conclude(&self, batch: &mut Batch, at: usize) -> Result<()> {
         let message = &self.messages[at];
-        let Some(reason) = &self.handled[at].dead else {
+        let Some(Dead { cause, reason }) = &self.handled[at].dead else {
             return if self.is_counted(at) { batch.forget_attempts(message).await } else { Ok(()) };
         };
         let attempts = self.failures_of(at) + 1;
         let conversation = tracing::field::display(message.conversation);
         tracing::error!(target: "activator", %conversation, attempts, reason, "a message was given up");
         match self.settings.dead_letter {
-            DeadLetter::Table => batch.dead_letter(message.clone(), attempts, bounded(reason)).await,
+            DeadLetter::Table => batch.dead_letter(message.clone(), attempts, *cause, bounded(reason)).await,
             DeadLetter::EndConversation if self.handled[at].ends_conversation() => Ok(()),
             DeadLetter::EndConversation => {
                 batch.end_with_error(message.conversation, DEAD_CODE, bounded(reason)).await

@@ -26,7 +26,8 @@ impl ErrorBody {
         let text =
             body.to_xml_text().unwrap_or_else(|_| String::from_utf8_lossy(body.as_bytes()).into_owned());
         let code = element(&text, "Code").and_then(|code| code.trim().parse().ok());
-        match (code, element(&text, "Description")) {
+        // An old manual page calls the text `Message`; programs that followed it exist.
+        match (code, element(&text, "Description").or_else(|| element(&text, "Message"))) {
             (Some(code), description) => {
                 Self { code, description: description.map(unescape).unwrap_or_default() }
             }
@@ -111,6 +112,18 @@ mod tests {
             assert_eq!(read.description, "no <b> & 'c' &bad; here");
             assert!(!read.is_from_peer() && !read.is_resendable());
         }
+    }
+
+    /// Case C041. The https form of the namespace is not told apart here; as a message type name it is no system message,
+    /// since the server compares names byte by byte (specification, trap 1), where the case would have both read.
+    #[test]
+    fn c041_the_layout_of_the_old_manual_page_is_read_too_and_rubbish_has_no_code() {
+        let old = "<Error xmlns=\"http://schemas.microsoft.com/SQL/ServiceBroker\"><Code>-8490</Code>\
+                   <Message>no such service</Message></Error>";
+        let read = ErrorBody::read(&Body::utf8(old));
+        assert_eq!((read.code, read.description.as_str()), (-8490, "no such service"));
+        let rubbish = ErrorBody::read(&Body::bytes([0xff, 0x00, 0x12]));
+        assert_eq!(rubbish.code, 0);
     }
 
     #[test]

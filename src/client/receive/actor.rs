@@ -2,122 +2,159 @@
 //!
 //! The receive protocol: `BEGIN; SAVE before_receive; RECEIVE; SAVE before_handling`, then orders of the batch, then
 //! commit, or give-back (roll back to `before_receive`, commit). A full roll back happens only when the transaction is
-//! doomed. The task never gives up a request half-way, except by stopping, which closes the socket.
-
-use std::time::Duration;
+//! doomed. The task never gives up a request half-way, except by stopping, which closes the socket. `link.rs` holds the
+//! connection.
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Waiting;
 use super::batch::{Batch, Order};
-use crate::client::broker::Broker;
+use super::link::Link;
+use super::received::Received;
 use crate::client::error::{Error, ErrorKind, Result};
-use crate::client::message::Message;
-use crate::client::pool::random_fraction;
-use crate::client::retry::Backoff;
 use crate::client::rows::Results;
-use crate::client::session::{Response, Session};
+use crate::client::session::Response;
 use crate::client::statements::{self, ReceiveSpec};
 
-/// What a request of a receiver may take beyond its wait.
-const SLACK: Duration = Duration::from_secs(30);
-
 /// A caller waiting for a batch.
-pub(super) type Ask = oneshot::Sender<Result<Batch>>;
+pub(super) struct Ask {
+    pub(super) spec: ReceiveSpec,
+    pub(super) patience: Patience,
+    pub(super) answer: oneshot::Sender<Result<Option<Batch>>>,
+}
+
+/// Whether a caller waits for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    Waits,
+    None,
+}
 
 /// The receiver was dropped: nobody will ask again.
 struct Stopped;
 
-pub(super) struct Actor {
-    broker: Broker,
+/// Messages whose caller has gone, kept for the next one who asks for the same.
+struct Held {
     spec: ReceiveSpec,
+    received: Received,
+}
+
+pub(super) struct Actor {
+    link: Link,
     waiting: Waiting,
-    /// `None` while the connection is lost.
-    session: Option<Session>,
     stop: CancellationToken,
 }
 
 impl Actor {
-    pub(super) fn new(
-        broker: Broker,
-        spec: ReceiveSpec,
-        waiting: Waiting,
-        session: Session,
-        stop: CancellationToken,
-    ) -> Self {
-        Self { broker, spec, waiting, session: Some(session), stop }
+    pub(super) fn new(link: Link, waiting: Waiting, stop: CancellationToken) -> Self {
+        Self { link, waiting, stop }
     }
 
     pub(super) async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
-        let mut held = Vec::new();
+        let mut held = None;
+        let mut untold = None;
         while let Some(ask) = self.next_ask(&mut asks, &mut held).await {
-            let received = if held.is_empty() { self.receive().await } else { Ok(std::mem::take(&mut held)) };
+            if let Some(error) = untold.take() {
+                untold = tell(ask, error);
+                continue;
+            }
+            let received = match self.held_for(&ask.spec, held.take()).await {
+                Some(received) => Ok(received),
+                None => self.receive(&ask.spec, ask.patience).await,
+            };
             match received {
-                Ok(messages) => held = self.hand_out(messages, ask).await,
-                Err(Failure::Stopped(Stopped)) => return,
-                Err(Failure::Error(error)) => {
-                    // A caller who has gone hears of it by asking again.
-                    let _ = ask.send(Err(error));
+                Ok(received) if received.is_empty() => {
+                    let _ = ask.answer.send(Ok(None));
                 }
+                Ok(received) => held = self.hand_out(received, ask).await,
+                Err(Failure::Stopped(Stopped)) => return,
+                Err(Failure::Error(error)) => untold = tell(ask, error),
             }
         }
-        if !held.is_empty() {
+        if held.is_some() {
             self.give_back().await;
         }
     }
 
     /// The next caller. Messages that nobody asks for go back after the hold time.
-    async fn next_ask(&mut self, asks: &mut mpsc::Receiver<Ask>, held: &mut Vec<Message>) -> Option<Ask> {
-        if held.is_empty() {
+    async fn next_ask(&mut self, asks: &mut mpsc::Receiver<Ask>, held: &mut Option<Held>) -> Option<Ask> {
+        if held.is_none() {
             return asks.recv().await;
         }
         match tokio::time::timeout(self.waiting.hold, asks.recv()).await {
             Ok(ask) => ask,
             Err(_elapsed) => {
-                held.clear();
+                *held = None;
                 self.give_back().await;
                 asks.recv().await
             }
         }
     }
 
+    /// The messages held, if they are what is asked for; otherwise they go back.
+    async fn held_for(&mut self, spec: &ReceiveSpec, held: Option<Held>) -> Option<Received> {
+        let held = held?;
+        if held.spec.selection == spec.selection {
+            return Some(held.received);
+        }
+        self.give_back().await;
+        None
+    }
+
     /// Waits until there are messages, over as many WAITFORs and connections as it takes.
-    async fn receive(&mut self) -> Result<Vec<Message>, Failure> {
+    async fn receive(&mut self, spec: &ReceiveSpec, patience: Patience) -> Result<Received, Failure> {
+        let text = match patience {
+            Patience::Waits => statements::wait_and_receive(spec, self.waiting.wait),
+            Patience::None => statements::receive_ready(spec),
+        };
         loop {
-            let text = statements::wait_and_receive(&self.spec, self.waiting.wait);
             let stop = self.stop.clone();
-            let session = self.connected().await?;
+            let session = tokio::select! {
+                session = self.link.connected() => session.map_err(Failure::Error)?,
+                () = stop.cancelled() => return Err(Failure::Stopped(Stopped)),
+            };
             let outcome = tokio::select! {
                 outcome = session.batch(&text) => outcome,
                 () = stop.cancelled() => return Err(Failure::Stopped(Stopped)),
             };
-            match outcome.and_then(messages) {
-                Ok(messages) if messages.is_empty() => {}
-                Ok(messages) => return Ok(messages),
-                Err(error) if error.is_connection_lost() => self.lose(&error),
+            match outcome.and_then(Received::read) {
+                Ok(received) if received.is_empty() && patience == Patience::Waits => {}
+                Ok(received) => return Ok(received),
+                Err(error) if error.is_connection_lost() => self.link.lose(&error),
                 Err(error) => {
                     self.roll_back().await;
-                    return Err(Failure::Error(
-                        error.during(format_args!("receiving from {}", self.queue())),
-                    ));
+                    let error = error.during(format_args!("receiving from {}", self.link.queue()));
+                    return Err(Failure::Error(error));
                 }
             }
         }
     }
 
     /// Gives the batch to its caller and serves it; answers the messages of a batch whose caller has gone.
-    async fn hand_out(&mut self, messages: Vec<Message>, ask: Ask) -> Vec<Message> {
-        let (batch, mut orders) = Batch::new(self.queue(), messages);
-        if let Err(unwanted) = ask.send(Ok(batch)) {
-            return unwanted.map(Batch::into_messages).unwrap_or_default();
+    async fn hand_out(&mut self, received: Received, ask: Ask) -> Option<Held> {
+        let mut spec = ask.spec;
+        let (batch, mut orders) = Batch::new(spec.clone(), received);
+        if let Err(unwanted) = ask.answer.send(Ok(Some(batch))) {
+            return held(spec, unwanted);
         }
         loop {
             match self.serve(&mut orders).await {
-                Served::Decided => return Vec::new(),
-                Served::Next { batch: (batch, next_orders), answer } => {
+                Served::Decided => return None,
+                Served::CommitAndNext { max_messages, answer } => {
+                    spec.max_messages = max_messages;
+                    let next = self.commit_and_next(&spec).await;
+                    let Ok(received) = next else {
+                        let _ = answer.send(next.map(|_none| None));
+                        return None;
+                    };
+                    if received.is_empty() {
+                        let _ = answer.send(Ok(None));
+                        return None;
+                    }
+                    let (batch, next_orders) = Batch::new(spec.clone(), received);
                     if let Err(unwanted) = answer.send(Ok(Some(batch))) {
-                        return unwanted.ok().flatten().map(Batch::into_messages).unwrap_or_default();
+                        return held(spec, unwanted);
                     }
                     orders = next_orders;
                 }
@@ -129,7 +166,7 @@ impl Actor {
     async fn serve(&mut self, orders: &mut mpsc::Receiver<Order>) -> Served {
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Run(job) => match &mut self.session {
+                Order::Run(job) => match self.link.session() {
                     Some(session) => job(session).await,
                     None => drop(job),
                 },
@@ -137,7 +174,9 @@ impl Actor {
                     let _ = answer.send(self.commit().await);
                     return Served::Decided;
                 }
-                Order::CommitAndNext(answer) => return self.commit_and_next(answer).await,
+                Order::CommitAndNext { max_messages, answer } => {
+                    return Served::CommitAndNext { max_messages, answer };
+                }
                 Order::GiveBack(answer) => {
                     self.give_back().await;
                     let _ = answer.send(());
@@ -150,7 +189,7 @@ impl Actor {
     }
 
     async fn commit(&mut self) -> Result<()> {
-        let outcome = match &mut self.session {
+        let outcome = match self.link.session() {
             Some(session) => session.batch(statements::COMMIT).await.and_then(|results| committed(&results)),
             None => Err(lost()),
         };
@@ -158,31 +197,25 @@ impl Actor {
     }
 
     /// One request: commit, and what is ready without waiting. The commit's own outcome comes first.
-    async fn commit_and_next(&mut self, answer: oneshot::Sender<Result<Option<Batch>>>) -> Served {
-        let text = statements::commit_and_receive(&self.spec);
-        let response = match &mut self.session {
+    async fn commit_and_next(&mut self, spec: &ReceiveSpec) -> Result<Received> {
+        let text = statements::commit_and_receive(spec);
+        let response = match self.link.session() {
             Some(session) => session.batch_response(&text).await,
             None => Err(lost()),
         };
-        match self.committed_and_received(response).await {
-            Ok(messages) if !messages.is_empty() => {
-                Served::Next { batch: Batch::new(self.queue(), messages), answer }
-            }
-            outcome => {
-                let _ = answer.send(outcome.map(|_none| None));
-                Served::Decided
-            }
-        }
+        self.committed_and_received(response).await
     }
 
     /// Once the commit is known to have happened, a failed RECEIVE is left for the next wait to report.
-    async fn committed_and_received(&mut self, response: Result<Response>) -> Result<Vec<Message>> {
+    async fn committed_and_received(&mut self, response: Result<Response>) -> Result<Received> {
         let (outcome, received) = match response {
             Ok(Response { results, error }) => match committed(&results) {
-                Ok(()) => (Ok(()), if error.is_none() { messages(results) } else { Ok(Vec::new()) }),
-                Err(unmarked) => (Err(error.unwrap_or(unmarked)), Ok(Vec::new())),
+                Ok(()) => {
+                    (Ok(()), if error.is_none() { Received::read(results) } else { Ok(Received::default()) })
+                }
+                Err(unmarked) => (Err(error.unwrap_or(unmarked)), Ok(Received::default())),
             },
-            Err(error) => (Err(error), Ok(Vec::new())),
+            Err(error) => (Err(error), Ok(Received::default())),
         };
         self.after_commit(outcome).await?;
         received
@@ -192,73 +225,31 @@ impl Actor {
     async fn after_commit(&mut self, outcome: Result<()>) -> Result<()> {
         let Err(error) = outcome else { return Ok(()) };
         if error.is_connection_lost() {
-            self.lose(&error);
+            self.link.lose(&error);
         } else {
             self.roll_back().await;
         }
-        Err(error.into_commit_outcome().during(format_args!("committing what {} gave", self.queue())))
+        Err(error.into_commit_outcome().during(format_args!("committing what {} gave", self.link.queue())))
     }
 
     /// Back to the savepoint before RECEIVE, so that it does not count as a roll back of the queue.
     async fn give_back(&mut self) {
-        let Some(session) = &mut self.session else { return };
-        if let Err(error) = session.batch(statements::GIVE_BACK).await {
-            tracing::warn!(queue = self.queue(), %error, "messages cannot be given back in order; rolling back");
-            self.roll_back().await;
+        let Some(session) = self.link.session() else { return };
+        match session.batch(statements::GIVE_BACK).await {
+            Ok(_) => {}
+            Err(error) if error.is_connection_lost() => self.link.lose(&error),
+            Err(error) => {
+                tracing::warn!(queue = self.link.queue(), %error, "messages cannot be given back in order; rolling back");
+                self.roll_back().await;
+            }
         }
     }
 
     async fn roll_back(&mut self) {
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.link.session() else { return };
         if let Err(error) = session.batch(statements::ROLL_BACK).await {
-            self.lose(&error);
+            self.link.lose(&error);
         }
-    }
-
-    /// The connection, made anew if it was lost. Refused logins and the like end the attempts.
-    async fn connected(&mut self) -> Result<&mut Session, Failure> {
-        if self.session.is_none() {
-            let session = tokio::select! {
-                session = reconnect(&self.broker, self.waiting) => session.map_err(Failure::Error)?,
-                () = self.stop.cancelled() => return Err(Failure::Stopped(Stopped)),
-            };
-            self.session = Some(session);
-        }
-        Ok(self.session.as_mut().expect("the session was made above"))
-    }
-
-    fn lose(&mut self, error: &Error) {
-        tracing::warn!(queue = self.queue(), %error, "the receiver lost its connection");
-        self.session = None;
-    }
-
-    fn queue(&self) -> String {
-        self.spec.queue.quoted()
-    }
-}
-
-/// Opens the receiver's own connection. Its requests may last as long as the wait, and a little: an answer that is later
-/// than that comes from a server that has gone without a word.
-pub(super) async fn open_session(broker: &Broker, waiting: Waiting) -> Result<Session> {
-    let mut session = broker.dedicated_session().await?;
-    session.set_request_timeout(Some(waiting.wait.saturating_add(SLACK)));
-    Ok(session)
-}
-
-/// Tries until there is a connection again. One log line says that it is back.
-async fn reconnect(broker: &Broker, waiting: Waiting) -> Result<Session> {
-    let backoff = Backoff::reconnect();
-    let mut attempt = 0;
-    loop {
-        match open_session(broker, waiting).await {
-            Ok(session) => {
-                tracing::info!(attempts = attempt + 1, "the receiver is connected again");
-                return Ok(session);
-            }
-            Err(error) if !error.is_retryable() => return Err(error),
-            Err(_still_away) => tokio::time::sleep(backoff.delay(attempt, random_fraction())).await,
-        }
-        attempt += 1;
     }
 }
 
@@ -271,13 +262,19 @@ enum Failure {
 /// What became of a batch.
 enum Served {
     Decided,
-    Next { batch: (Batch, mpsc::Receiver<Order>), answer: oneshot::Sender<Result<Option<Batch>>> },
+    CommitAndNext { max_messages: u32, answer: oneshot::Sender<Result<Option<Batch>>> },
 }
 
-/// The messages are the last result set.
-fn messages(results: Results) -> Result<Vec<Message>> {
-    let rows = results.into_sets().pop().map(crate::client::rows::ResultSet::into_rows).unwrap_or_default();
-    rows.into_iter().map(Message::from_row).collect()
+/// Answers a caller with an error; gives it back if the caller has gone and asking again would not bring it up.
+fn tell(ask: Ask, error: Error) -> Option<Error> {
+    let unheard = ask.answer.send(Err(error)).err()?.err()?;
+    (unheard.kind() == ErrorKind::BrokerChanged).then_some(unheard)
+}
+
+/// What an answer that nobody took holds.
+fn held(spec: ReceiveSpec, unwanted: Result<Option<Batch>>) -> Option<Held> {
+    let batch = unwanted.ok().flatten()?;
+    Some(Held { spec, received: batch.into_received() })
 }
 
 /// Reads the marker that stands after COMMIT.

@@ -5,19 +5,21 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::received::{Earlier, Received};
 use crate::client::body::Body;
 use crate::client::error::{Error, ErrorKind, Result};
-use crate::client::ids::ConversationHandle;
+use crate::client::ids::{ConversationGroup, ConversationHandle};
 use crate::client::message::{Message, OutgoingMessage};
 use crate::client::names::MessageTypeName;
 use crate::client::outcome::SendOutcome;
 use crate::client::rows::Results;
 use crate::client::sending;
 use crate::client::session::Session;
-use crate::client::statements::{self, Opening, Scope, Statement};
+use crate::client::statements::{self, Failed, Opening, ReceiveSpec, Scope, Statement};
 use crate::client::values::SqlValue;
 
 type Work<'s, T> = Pin<Box<dyn Future<Output = T> + Send + 's>>;
@@ -29,7 +31,7 @@ pub(super) type Job = Box<dyn for<'s> FnOnce(&'s mut Session) -> Work<'s, ()> + 
 pub(super) enum Order {
     Run(Job),
     Commit(oneshot::Sender<Result<()>>),
-    CommitAndNext(oneshot::Sender<Result<Option<Batch>>>),
+    CommitAndNext { max_messages: u32, answer: oneshot::Sender<Result<Option<Batch>>> },
     GiveBack(oneshot::Sender<()>),
 }
 
@@ -39,15 +41,18 @@ pub(super) enum Order {
 /// without counting as a roll back; what was done in the transaction is undone.
 #[derive(Debug)]
 pub struct Batch {
+    spec: ReceiveSpec,
     queue: String,
     messages: Vec<Message>,
+    earlier: Earlier,
     orders: mpsc::Sender<Order>,
 }
 
 impl Batch {
-    pub(super) fn new(queue: String, messages: Vec<Message>) -> (Self, mpsc::Receiver<Order>) {
+    pub(super) fn new(spec: ReceiveSpec, received: Received) -> (Self, mpsc::Receiver<Order>) {
         let (orders, receiver) = mpsc::channel(1);
-        (Self { queue, messages, orders }, receiver)
+        let Received { messages, earlier } = received;
+        (Self { queue: spec.queue.quoted(), spec, messages, earlier, orders }, receiver)
     }
 
     /// The messages, in the order in which the server gave them.
@@ -155,7 +160,8 @@ impl Batch {
     /// As [`commit`](Batch::commit); a failure to receive shows at the next [`Receiver::next`](super::Receiver::next).
     /// Cancelling does not stop the commit, and the next batch goes to the next caller.
     pub async fn commit_and_next(self) -> Result<Option<Batch>> {
-        self.decide(Order::CommitAndNext).await?
+        let max_messages = self.spec.max_messages;
+        self.commit_and_take(max_messages).await
     }
 
     /// Gives the messages back to the queue, in order and without counting as a roll back of the queue.
@@ -166,7 +172,18 @@ impl Batch {
         self.decide(Order::GiveBack).await
     }
 
-    /// Undoes everything done in the transaction since the messages were received.
+    /// What is known of the first message, if it does not come from a queue.
+    pub(crate) fn earlier(&self) -> Earlier {
+        self.earlier
+    }
+
+    /// Like [`commit_and_next`](Batch::commit_and_next), with another limit of messages.
+    pub(crate) async fn commit_and_take(self, max_messages: u32) -> Result<Option<Batch>> {
+        self.decide(|answer| Order::CommitAndNext { max_messages, answer }).await?
+    }
+
+    /// Undoes everything done in the transaction since the messages were received, or since the last
+    /// [`keep`](Batch::keep).
     pub(crate) async fn undo_handling(&mut self) -> Result<()> {
         self.on_session(move |session| {
             Box::pin(async move { session.batch(statements::UNDO_HANDLING).await.map(drop) })
@@ -174,29 +191,58 @@ impl Batch {
         .await
     }
 
-    /// Gives the messages back and commits what `statement` does.
-    pub(crate) async fn give_back_and(mut self, message: Message, reason: String) -> Result<()> {
+    /// Makes a later [`undo_handling`](Batch::undo_handling) keep what was done so far.
+    pub(crate) async fn keep(&mut self) -> Result<()> {
+        self.on_session(move |session| {
+            Box::pin(async move { session.save(statements::BEFORE_HANDLING).await })
+        })
+        .await
+    }
+
+    /// Gives the messages back but for the first `count`, which are answered; what was done so far is undone.
+    pub(crate) async fn shorten(&mut self, group: ConversationGroup, count: u32) -> Result<Vec<Message>> {
+        let text = statements::receive_fewer(&self.spec, group, count);
+        let results =
+            self.on_session(move |session| Box::pin(async move { session.batch(&text).await })).await?;
+        Received::read(results).map(|received| received.messages)
+    }
+
+    /// Gives the messages back and commits what `statements` do.
+    pub(crate) async fn give_back_and(mut self, statements: Vec<Statement<'static>>) -> Result<()> {
         self.on_session(move |session| {
             Box::pin(async move {
                 session.rollback_to(statements::BEFORE_RECEIVE).await?;
-                session.execute(&statements::count_attempt(&message, &reason)).await.map(drop)
+                for statement in &statements {
+                    session.execute(statement).await?;
+                }
+                Ok(())
             })
         })
         .await?;
         self.commit().await
     }
 
-    /// Runs statements of the library in the transaction.
+    /// Runs a statement of the library in the transaction.
     pub(crate) async fn run(&mut self, statement: Statement<'static>) -> Result<Results> {
         self.on_session(move |session| Box::pin(async move { session.execute(&statement).await })).await
     }
 
     /// Moves a received message to the dead letters; a later [`undo_handling`](Batch::undo_handling) keeps that.
-    pub(crate) async fn park(&mut self, message: Message, attempts: i32, reason: String) -> Result<()> {
-        let queue = self.queue.clone();
+    pub(crate) async fn park(&mut self, failed: Failed, cause: &'static str) -> Result<()> {
         self.on_session(move |session| {
             Box::pin(async move {
-                session.execute(&statements::park(&message, &queue, attempts, &reason)).await?;
+                session.execute(&statements::park(&failed, cause)).await?;
+                session.save(statements::BEFORE_HANDLING).await
+            })
+        })
+        .await
+    }
+
+    /// Moves a received message to the retries; a later [`undo_handling`](Batch::undo_handling) keeps that.
+    pub(crate) async fn schedule_retry(&mut self, failed: Failed, delay: Duration) -> Result<()> {
+        self.on_session(move |session| {
+            Box::pin(async move {
+                session.execute(&statements::schedule_retry(&failed, delay)).await?;
                 session.save(statements::BEFORE_HANDLING).await
             })
         })
@@ -219,8 +265,8 @@ impl Batch {
         .await
     }
 
-    pub(super) fn into_messages(mut self) -> Vec<Message> {
-        self.take_messages()
+    pub(super) fn into_received(mut self) -> Received {
+        Received { messages: self.take_messages(), earlier: self.earlier }
     }
 
     /// Lets the receiver's task run `work` on the connection and waits for its result.

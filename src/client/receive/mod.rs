@@ -5,7 +5,9 @@
 
 mod actor;
 mod batch;
+mod link;
 mod partial;
+mod received;
 
 use std::time::Duration;
 
@@ -19,8 +21,10 @@ use super::names::QueueName;
 use super::statements::{ReceiveSpec, Selection};
 
 pub use batch::Batch;
+pub(crate) use received::Earlier;
 
-use actor::Ask;
+use actor::{Actor, Ask, Patience};
+use link::Link;
 
 /// Says how to receive from a queue; ends in [`open`](Receive::open).
 #[derive(Debug)]
@@ -45,7 +49,7 @@ impl Broker {
     pub fn receive(&self, queue: QueueName) -> Receive {
         Receive {
             broker: self.clone(),
-            spec: ReceiveSpec { queue, max_messages: 100, selection: Selection::NextGroup },
+            spec: ReceiveSpec::new(queue),
             waiting: Waiting { wait: Duration::from_secs(30), hold: Duration::from_secs(1) },
         }
     }
@@ -90,12 +94,17 @@ impl Receive {
     /// # Errors
     /// What [`Broker::connect`] may answer. Cancelling closes the connection.
     pub async fn open(self) -> Result<Receiver> {
-        let session = actor::open_session(&self.broker, self.waiting).await?;
+        let link = Link::open(self.broker, self.spec.queue.quoted(), self.waiting.wait).await?;
         let stop = CancellationToken::new();
         let (asks, queue) = mpsc::channel(1);
-        let actor = actor::Actor::new(self.broker, self.spec, self.waiting, session, stop.clone());
-        tokio::spawn(actor.run(queue));
-        Ok(Receiver { asks, _stop: stop.drop_guard() })
+        tokio::spawn(Actor::new(link, self.waiting, stop.clone()).run(queue));
+        Ok(Receiver { asks, spec: self.spec, _stop: stop.drop_guard() })
+    }
+
+    /// Messages move into the table of work items, and come without their bodies.
+    pub(crate) fn storing(mut self) -> Self {
+        self.spec.store = true;
+        self
     }
 }
 
@@ -106,6 +115,7 @@ impl Receive {
 #[derive(Debug)]
 pub struct Receiver {
     asks: mpsc::Sender<Ask>,
+    spec: ReceiveSpec,
     _stop: DropGuard,
 }
 
@@ -119,12 +129,12 @@ impl Receiver {
     /// [`hold`](Receive::hold) without one the messages go back to the queue.
     ///
     /// # Errors
-    /// What the server answered to RECEIVE: the queue is disabled, missing or not permitted, a refused login after a
-    /// lost connection. The receiver can be asked again.
+    /// What the server answered to RECEIVE: the queue is disabled, missing or not permitted; after a lost connection a
+    /// refused login, [`ErrorKind::BrokerDisabled`], or once [`ErrorKind::BrokerChanged`] when another broker answers
+    /// under the same name. The receiver can be asked again.
     pub async fn next(&mut self) -> Result<Batch> {
-        let (answer, batch) = oneshot::channel();
-        self.asks.send(answer).await.map_err(|_gone| stopped())?;
-        batch.await.map_err(|_gone| stopped())?
+        let batch = self.ask(self.spec.clone(), Patience::Waits).await?;
+        batch.ok_or_else(|| Error::new(ErrorKind::Protocol, "a wait for messages ended without any"))
     }
 
     /// Like [`next`](Receiver::next), giving up after `limit`; the wait goes on as if the call had been dropped.
@@ -136,6 +146,27 @@ impl Receiver {
             Ok(batch) => batch.map(Some),
             Err(_elapsed) => Ok(None),
         }
+    }
+
+    /// At most so many messages in the batches that are asked for from now on.
+    pub(crate) fn set_max_messages(&mut self, count: u32) {
+        self.spec.max_messages = count.max(1);
+    }
+
+    /// What is ready of `selection`, without waiting.
+    pub(crate) async fn try_next(
+        &mut self,
+        selection: Selection,
+        max_messages: u32,
+    ) -> Result<Option<Batch>> {
+        let spec = ReceiveSpec { selection, max_messages, ..self.spec.clone() };
+        self.ask(spec, Patience::None).await
+    }
+
+    async fn ask(&self, spec: ReceiveSpec, patience: Patience) -> Result<Option<Batch>> {
+        let (answer, batch) = oneshot::channel();
+        self.asks.send(Ask { spec, patience, answer }).await.map_err(|_gone| stopped())?;
+        batch.await.map_err(|_gone| stopped())?
     }
 }
 

@@ -9,8 +9,9 @@ use crate::client::broker::Broker;
 use crate::client::error::Result;
 use crate::client::ids::{ConversationGroup, ConversationHandle};
 use crate::client::message::Message;
-use crate::client::rows::ResultSet;
-use crate::client::statements;
+use crate::client::poison::DeadLetterCause;
+use crate::client::rows::Row;
+use crate::client::statements::{self, Failed};
 
 impl Batch {
     /// Gives all messages back and takes the first `count` of the same conversation group again, without leaving the
@@ -22,14 +23,14 @@ impl Batch {
     /// # Errors
     /// What the server answered; give the batch back then. Cancelling is safe.
     pub async fn keep_first(&mut self, group: ConversationGroup, count: u32) -> Result<Vec<Message>> {
-        let text = statements::keep_first(self.queue(), group, count);
-        let results =
-            self.on_session(move |session| Box::pin(async move { session.batch(&text).await })).await?;
-        if count == 0 {
-            return Ok(Vec::new());
+        if count > 0 {
+            return self.shorten(group, count).await;
         }
-        let rows = results.into_sets().pop().map(ResultSet::into_rows).unwrap_or_default();
-        rows.into_iter().map(Message::from_row).collect()
+        self.on_session(move |session| {
+            Box::pin(async move { session.batch(statements::GIVE_BACK_AND_GO_ON).await.map(drop) })
+        })
+        .await?;
+        Ok(Vec::new())
     }
 
     /// Undoes everything done in the transaction since the messages were received; they stay received.
@@ -47,7 +48,7 @@ impl Batch {
     /// Cancelling is safe.
     pub async fn attempts_on(&mut self, conversation: ConversationHandle) -> Result<Vec<(i64, u32)>> {
         let results = self.run(statements::attempts_on(conversation)).await?;
-        let counted = |row: crate::client::rows::Row| {
+        let counted = |row: Row| {
             let attempts = u32::try_from(row.get::<i32>("attempts")?).unwrap_or(0);
             Ok((row.get("message_sequence_number")?, attempts))
         };
@@ -77,7 +78,7 @@ impl Batch {
         self.run(statements::forget_attempts(message)).await.map(drop)
     }
 
-    /// Moves a received message to `ssbroker.dead_letters`; `attempts` and up to 2,000 UTF-16 units of `reason` are kept
+    /// Moves a received message to `ssbroker.dead_letters`; `attempts`, `cause` and up to 2,000 UTF-16 units of `reason` are kept
     /// with it.
     ///
     /// # Errors
@@ -86,9 +87,11 @@ impl Batch {
         &mut self,
         message: Message,
         attempts: u32,
+        cause: DeadLetterCause,
         reason: impl Into<String>,
     ) -> Result<()> {
-        self.park(message, i32::try_from(attempts).unwrap_or(i32::MAX), reason.into()).await
+        let (queue, reason) = (self.queue().to_owned(), reason.into());
+        self.park(Failed { message, queue, attempts, retries: 0, reason }, cause.as_str()).await
     }
 }
 

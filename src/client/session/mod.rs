@@ -213,7 +213,8 @@ impl Session {
     fn finish(&mut self, outcome: Result<Response>) -> Result<Response> {
         let usable = match &outcome {
             Ok(Response { error: Some(error), .. }) => {
-                !error.server().is_some_and(|server| server.ends_connection())
+                error.kind() != ErrorKind::Failover
+                    && !error.server().is_some_and(|server| server.ends_connection())
             }
             Ok(_) => true,
             Err(_) => false,

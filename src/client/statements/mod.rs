@@ -3,24 +3,38 @@
 //! Texts come in a few fixed shapes, so that the server keeps few plans: values and message type names travel as
 //! parameters, service and contract names as quoted identifiers (quoted in `names.rs`). Every text passes Microsoft's
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
-//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE and the tables of the poison handling, `inspection`
-//! what looks at a server. Nothing here sends anything.
+//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE, `attempts`, `dead_letters` and `work_items` the library's
+//! tables of messages, `inspection` what looks at a server. Nothing here sends anything.
 
+mod attempts;
+mod dead_letters;
 pub(crate) mod inspection;
 mod partial;
 mod receiving;
 mod sending;
+mod work_items;
 
 use std::borrow::Cow;
 
-pub(crate) use partial::{attempts_on, keep_first};
+pub(crate) use attempts::{
+    Failed, LEDGER_SIZES, MESSAGE_TABLES, count_attempt, forget_attempts, forget_attempts_between,
+    next_retry, note_reason, open_ledger, park, prune_attempts, put_off_retry, read_attempts, schedule_retry,
+    uncount_attempt,
+};
+pub(crate) use dead_letters::{
+    delete_dead_letter, get_dead_letter, hand_back_dead_letter, list_dead_letters, purge_dead_letters,
+};
+pub(crate) use partial::{GIVE_BACK_AND_GO_ON, attempts_on};
 pub(crate) use receiving::{
-    BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, POISON_TABLES, ROLL_BACK, ReceiveSpec, Selection,
-    UNDO_HANDLING, commit_and_receive, count_attempt, forget_attempts, park, read_attempts, wait_and_receive,
+    BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, ROLL_BACK, ReceiveSpec, Selection, UNDO_HANDLING,
+    commit_and_receive, receive_fewer, receive_ready, wait_and_receive,
 };
 pub(crate) use sending::{
     DialogSpec, Opening, Relation, SEND_SIZES, Scope, begin_dialog, conversation_timer, end_conversation,
     end_with_error, send, send_batch, send_on,
+};
+pub(crate) use work_items::{
+    claim_work_item, extend_lease, next_work_item, park_work_item, release_work_item, return_work_item,
 };
 
 use super::ids::ConversationHandle;
@@ -136,6 +150,11 @@ pub(crate) const RECEIVE_COLUMNS: &str = "conversation_group_id, conversation_ha
 /// Sets a savepoint; `name` is one of the library's own identifiers.
 pub(crate) fn save_transaction(name: &str) -> String {
     format!("SAVE TRANSACTION {name};")
+}
+
+/// A text literal; doubled quotes keep it one.
+fn quoted_text(text: &str) -> String {
+    format!("N'{}'", text.replace('\'', "''"))
 }
 
 /// Rolls back to a savepoint; `name` is one of the library's own identifiers.

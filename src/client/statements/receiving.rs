@@ -1,24 +1,25 @@
-//! The texts of the receiving half: RECEIVE with and without waiting, the end of a receiving transaction, and the
-//! tables of the poison handling.
+//! The texts of the receiving half: RECEIVE with and without waiting, what takes its place for messages that lie in one of
+//! the library's tables, and the end of a receiving transaction.
 //!
-//! RECEIVE goes as a plain batch, since its transaction outlives the request (inside `sp_executesql` error 266 would be
-//! raised). Hence numbers and identifiers stand in the text; both are made here, and there are few shapes.
+//! They go as plain batches, since their transaction outlives the request (inside `sp_executesql` error 266 would be
+//! raised). Hence numbers and identifiers stand in the text; all are made here, and there are few shapes.
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::super::ids::{ConversationGroup, ConversationHandle};
-use super::super::message::Message;
 use super::super::names::QueueName;
-use super::super::values::SqlValue;
-use super::{Argument, RECEIVE_COLUMNS, Statement};
+use super::{RECEIVE_COLUMNS, quoted_text};
 
 /// Savepoint before RECEIVE: rolling back to it gives the messages back without counting as a roll back (U-34, U-35).
 pub(crate) const BEFORE_RECEIVE: &str = "ssb_before_receive";
 
-/// Savepoint after RECEIVE: rolling back to it undoes a handler's work and keeps the messages received.
+/// Savepoint after RECEIVE: rolling back to it undoes a handler's work and keeps the messages received. It is set anew
+/// when something done since must stay; the server goes back to the latest of that name.
 pub(crate) const BEFORE_HANDLING: &str = "ssb_before_handling";
 
-/// Which messages RECEIVE takes (specification section 2.3.2).
+/// Which messages are taken (specification section 2.3.2), or which rows of the library's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     /// Those of the next unlocked conversation group.
@@ -27,34 +28,121 @@ pub(crate) enum Selection {
     Conversation(ConversationHandle),
     /// Those of one group.
     Group(ConversationGroup),
+    /// Those in `ssbroker.retries` that are due.
+    DueRetries,
+    /// One of `ssbroker.work_items`, as long as this lease on it holds.
+    WorkItem { id: i64, lease: Uuid },
 }
 
 /// What one RECEIVE asks for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveSpec {
     pub(crate) queue: QueueName,
     pub(crate) max_messages: u32,
     pub(crate) selection: Selection,
+    /// Whether the messages move into `ssbroker.work_items`, and arrive here without their bodies.
+    pub(crate) store: bool,
 }
 
 impl ReceiveSpec {
-    fn receive(&self) -> String {
+    /// Up to 100 messages of the next group.
+    pub(crate) fn new(queue: QueueName) -> Self {
+        Self { queue, max_messages: 100, selection: Selection::NextGroup, store: false }
+    }
+
+    /// The statement that takes messages, and what else has to follow it to make them the last result set.
+    fn take(&self, wait: Option<Duration>) -> String {
+        match self.selection {
+            Selection::DueRetries => self.take_retries(),
+            Selection::WorkItem { id, lease } => take_work_item(id, lease),
+            _ if self.store => self.receive_into_work_items(wait),
+            _ => waiting(&self.receive(RECEIVE_COLUMNS, ""), wait),
+        }
+    }
+
+    fn receive(&self, columns: &str, destination: &str) -> String {
         let filter = match self.selection {
-            Selection::NextGroup => String::new(),
             Selection::Conversation(handle) => format!(" WHERE conversation_handle = '{handle}'"),
             Selection::Group(group) => format!(" WHERE conversation_group_id = '{group}'"),
+            _ => String::new(),
         };
-        format!("RECEIVE TOP ({}) {RECEIVE_COLUMNS} FROM {}{filter}", self.max_messages, self.queue.quoted())
+        let queue = self.queue.quoted();
+        format!("RECEIVE TOP ({}) {columns} FROM {queue}{destination}{filter}", self.max_messages)
     }
+
+    /// Deletes rows as RECEIVE does with messages: they are gone at the commit, and back after a roll back.
+    fn take_retries(&self) -> String {
+        format!(
+            "WITH due AS (SELECT TOP ({}) * FROM [ssbroker].[retries] WITH (UPDLOCK, READPAST, ROWLOCK) WHERE queue_name = \
+             {} AND due <= SYSUTCDATETIME() ORDER BY due, id) DELETE FROM due OUTPUT {}, deleted.attempts, \
+             deleted.retries",
+            self.max_messages,
+            quoted_text(&self.queue.quoted()),
+            deleted_columns()
+        )
+    }
+
+    /// The bodies do not leave the server. The order of the queue becomes the order of the identity column.
+    fn receive_into_work_items(&self, wait: Option<Duration>) -> String {
+        let columns = "conversation_group_id, conversation_handle, message_sequence_number, service_name, \
+                       service_contract_name, message_type_name, validation, message_enqueue_time, priority";
+        let receive = self.receive(&format!("{columns}, message_body, queuing_order"), " INTO @received");
+        format!(
+            "{}; INSERT INTO [ssbroker].[work_items] (queue_name, stored, due, attempts, {columns}, message_body) SELECT {}, \
+             SYSUTCDATETIME(), SYSUTCDATETIME(), 0, {columns}, message_body FROM @received ORDER BY queuing_order; \
+             SELECT {columns}, CAST(NULL AS varbinary(max)) AS message_body FROM @received ORDER BY queuing_order",
+            waiting(&receive, wait),
+            quoted_text(&self.queue.quoted())
+        )
+    }
+
+    /// Declarations come first, since they hold for the whole batch.
+    fn declarations(&self) -> &'static str {
+        if !self.store {
+            return "";
+        }
+        "DECLARE @received TABLE (conversation_group_id uniqueidentifier, conversation_handle uniqueidentifier, \
+         message_sequence_number bigint, service_name nvarchar(512), service_contract_name nvarchar(256), \
+         message_type_name nvarchar(256), validation nchar(2), message_enqueue_time datetime, priority int, \
+         message_body varbinary(max), queuing_order bigint); "
+    }
+}
+
+fn waiting(receive: &str, wait: Option<Duration>) -> String {
+    match wait {
+        Some(wait) => format!("WAITFOR ({receive}), TIMEOUT {}", wait.as_millis().min(i32::MAX as u128)),
+        None => receive.to_owned(),
+    }
+}
+
+fn take_work_item(id: i64, lease: Uuid) -> String {
+    format!(
+        "DELETE FROM [ssbroker].[work_items] OUTPUT {}, deleted.attempts WHERE id = {id} AND lease = '{lease}'",
+        deleted_columns()
+    )
+}
+
+fn deleted_columns() -> String {
+    RECEIVE_COLUMNS.split(", ").map(|column| format!("deleted.{column}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Opens a transaction unless one is open, then waits for messages. One result set: the messages, none after the wait.
 pub(crate) fn wait_and_receive(spec: &ReceiveSpec, wait: Duration) -> String {
     format!(
-        "IF @@TRANCOUNT = 0 BEGIN TRANSACTION; SAVE TRANSACTION {BEFORE_RECEIVE}; WAITFOR ({}), TIMEOUT {}; \
-         SAVE TRANSACTION {BEFORE_HANDLING};",
-        spec.receive(),
-        wait.as_millis().min(i32::MAX as u128)
+        "{}IF @@TRANCOUNT = 0 BEGIN TRANSACTION; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION \
+         {BEFORE_HANDLING};",
+        spec.declarations(),
+        spec.take(Some(wait))
+    )
+}
+
+/// The same without waiting; when there is nothing, the transaction ends at once.
+pub(crate) fn receive_ready(spec: &ReceiveSpec) -> String {
+    format!(
+        "{}IF @@TRANCOUNT = 0 BEGIN TRANSACTION; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; IF @@ROWCOUNT = 0 COMMIT \
+         TRANSACTION ELSE SAVE TRANSACTION {BEFORE_HANDLING};",
+        spec.declarations(),
+        spec.take(None)
     )
 }
 
@@ -62,10 +150,24 @@ pub(crate) fn wait_and_receive(spec: &ReceiveSpec, wait: Duration) -> String {
 /// [`COMMIT`], so it arrives whatever becomes of the second, the messages.
 pub(crate) fn commit_and_receive(spec: &ReceiveSpec) -> String {
     format!(
-        "IF XACT_STATE() = 1 BEGIN COMMIT TRANSACTION; SELECT @@TRANCOUNT AS open_transactions; BEGIN TRANSACTION; \
+        "{}IF XACT_STATE() = 1 BEGIN COMMIT TRANSACTION; SELECT @@TRANCOUNT AS open_transactions; BEGIN TRANSACTION; \
          SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION {BEFORE_HANDLING}; END \
          ELSE SELECT -1 AS open_transactions;",
-        spec.receive()
+        spec.declarations(),
+        spec.take(None)
+    )
+}
+
+/// Gives the messages of a group back and takes the first `count` of them again, in the same transaction.
+pub(crate) fn receive_fewer(spec: &ReceiveSpec, group: ConversationGroup, count: u32) -> String {
+    let selection = match spec.selection {
+        Selection::NextGroup => Selection::Group(group),
+        other => other,
+    };
+    let fewer = ReceiveSpec { selection, max_messages: count, ..spec.clone() };
+    format!(
+        "ROLLBACK TRANSACTION {BEFORE_RECEIVE}; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION {BEFORE_HANDLING};",
+        fewer.take(None)
     )
 }
 
@@ -77,71 +179,10 @@ pub(crate) const COMMIT: &str = "IF XACT_STATE() = 1 BEGIN COMMIT TRANSACTION; S
 /// Gives all messages back and ends the transaction.
 pub(crate) const GIVE_BACK: &str = "ROLLBACK TRANSACTION ssb_before_receive; COMMIT TRANSACTION;";
 
-/// Undoes what a handler did; the messages stay received.
-pub(crate) const UNDO_HANDLING: &str = "ROLLBACK TRANSACTION ssb_before_handling;";
+/// Undoes what a handler did; the messages stay received. The savepoint is set again, so that nothing hangs on whether it
+/// outlives the roll back.
+pub(crate) const UNDO_HANDLING: &str =
+    "ROLLBACK TRANSACTION ssb_before_handling; SAVE TRANSACTION ssb_before_handling;";
 
 /// Rolls everything back, whatever is open.
 pub(crate) const ROLL_BACK: &str = "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION;";
-
-/// Whether the tables of the poison handling exist (`sql/05-dead-letters.sql`): two object ids, NULL for a missing one.
-pub(crate) const POISON_TABLES: &str = "SELECT OBJECT_ID(N'ssbroker.attempts', N'U') AS attempts, \
-     OBJECT_ID(N'ssbroker.dead_letters', N'U') AS dead_letters;";
-
-/// How often a message failed before: one row, or none.
-pub(crate) fn read_attempts(message: &Message) -> Statement<'static> {
-    Statement::new(
-        "SELECT attempts FROM [ssbroker].[attempts] WHERE conversation_handle = @handle AND \
-         message_sequence_number = @sequence;",
-    )
-    .bind_handle("@handle", message.conversation)
-    .bind("@sequence", "bigint", Argument::Value(SqlValue::I64(message.sequence_number)))
-}
-
-/// Counts a failed attempt.
-pub(crate) fn count_attempt<'a>(message: &Message, reason: &'a str) -> Statement<'a> {
-    Statement::new(
-        "UPDATE [ssbroker].[attempts] SET attempts = attempts + 1, last_reason = @reason, last_attempt = \
-         SYSUTCDATETIME() WHERE conversation_handle = @handle AND message_sequence_number = @sequence; \
-         IF @@ROWCOUNT = 0 INSERT INTO [ssbroker].[attempts] (conversation_handle, message_sequence_number, attempts, \
-         last_reason, last_attempt) VALUES (@handle, @sequence, 1, @reason, SYSUTCDATETIME());",
-    )
-    .bind_handle("@handle", message.conversation)
-    .bind("@sequence", "bigint", Argument::Value(SqlValue::I64(message.sequence_number)))
-    .bind("@reason", "nvarchar(2000)", Argument::Text(reason))
-}
-
-/// Moves a received message to the dead letters and forgets its attempts.
-pub(crate) fn park<'a>(
-    message: &'a Message,
-    queue: &'a str,
-    attempts: i32,
-    reason: &'a str,
-) -> Statement<'a> {
-    let body =
-        if message.body.is_empty() { Argument::NoBytes } else { Argument::Bytes(message.body.as_bytes()) };
-    Statement::new(
-        "INSERT INTO [ssbroker].[dead_letters] (parked, queue_name, service_name, contract_name, message_type_name, \
-         conversation_handle, conversation_group_id, message_sequence_number, attempts, reason, message_body) VALUES \
-         (SYSUTCDATETIME(), @queue, @service, @contract, @type, @handle, @group, @sequence, @attempts, @reason, @body); \
-         DELETE FROM [ssbroker].[attempts] WHERE conversation_handle = @handle AND message_sequence_number = @sequence;",
-    )
-    .bind("@queue", "nvarchar(300)", Argument::Text(queue))
-    .bind("@service", "nvarchar(512)", Argument::Text(&message.service))
-    .bind("@contract", "nvarchar(256)", Argument::Text(&message.contract))
-    .bind("@type", "nvarchar(256)", Argument::Text(&message.message_type))
-    .bind_handle("@handle", message.conversation)
-    .bind("@group", "uniqueidentifier", Argument::Value(SqlValue::Uuid(message.group.as_uuid())))
-    .bind("@sequence", "bigint", Argument::Value(SqlValue::I64(message.sequence_number)))
-    .bind_int("@attempts", attempts)
-    .bind("@reason", "nvarchar(2000)", Argument::Text(reason))
-    .bind("@body", "varbinary(max)", body)
-}
-
-/// Forgets the attempts of a message that was handled after all.
-pub(crate) fn forget_attempts(message: &Message) -> Statement<'static> {
-    Statement::new(
-        "DELETE FROM [ssbroker].[attempts] WHERE conversation_handle = @handle AND message_sequence_number = @sequence;",
-    )
-    .bind_handle("@handle", message.conversation)
-    .bind("@sequence", "bigint", Argument::Value(SqlValue::I64(message.sequence_number)))
-}

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::*;
 use crate::client::body::Body;
@@ -69,8 +70,7 @@ fn every_text() -> Vec<String> {
     let mut texts: Vec<String> = statements.iter().map(|statement| statement.text().to_owned()).collect();
     texts.extend([SESSION_SETTINGS, SESSION_CHECK, BROKER_INSTANCE].map(str::to_owned));
     texts.extend([save_transaction("r"), rollback_to("r")]);
-    let group = ConversationGroup::from_uuid(uuid::Uuid::from_u128(4));
-    texts.extend([0, 1, 49].map(|count| keep_first("[dbo].[q]", group, count)));
+    texts.push(GIVE_BACK_AND_GO_ON.to_owned());
     texts.extend(receiving_texts());
     texts.extend(inspection_texts());
     texts
@@ -81,24 +81,66 @@ fn receiving_texts() -> Vec<String> {
     let group = ConversationGroup::from_uuid(uuid::Uuid::from_u128(4));
     let queue = QueueName::in_schema("dbo", "a ]queue").unwrap();
     let mut texts = Vec::new();
-    for selection in [Selection::NextGroup, Selection::Conversation(handle), Selection::Group(group)] {
-        let spec = ReceiveSpec { queue: queue.clone(), max_messages: 100, selection };
-        texts.push(wait_and_receive(&spec, std::time::Duration::from_secs(30)));
+    let selections = [
+        Selection::NextGroup,
+        Selection::Conversation(handle),
+        Selection::Group(group),
+        Selection::DueRetries,
+        Selection::WorkItem { id: 7, lease: uuid::Uuid::from_u128(5) },
+    ];
+    for (selection, store) in
+        selections.map(|selection| (selection, false)).into_iter().chain([(Selection::NextGroup, true)])
+    {
+        let spec = ReceiveSpec { selection, store, ..ReceiveSpec::new(queue.clone()) };
+        texts.push(wait_and_receive(&spec, Duration::from_secs(30)));
+        texts.push(receive_ready(&spec));
         texts.push(commit_and_receive(&spec));
+        texts.push(receive_fewer(&spec, group, 1));
     }
-    texts.extend([COMMIT, GIVE_BACK, UNDO_HANDLING, ROLL_BACK, POISON_TABLES].map(str::to_owned));
+    texts.extend([COMMIT, GIVE_BACK, UNDO_HANDLING, ROLL_BACK, MESSAGE_TABLES].map(str::to_owned));
+    texts.extend(message_table_texts());
+    texts
+}
+
+/// The tables of attempts, dead letters, retries and work items.
+fn message_table_texts() -> Vec<String> {
     let message = received();
     let service = ServiceName::new("//t/service").unwrap();
-    for statement in [
+    let (lease, second) = (uuid::Uuid::from_u128(6), Duration::from_secs(1));
+    let failed = Failed {
+        message: received(),
+        queue: "[dbo].[q]".to_owned(),
+        attempts: 3,
+        retries: 1,
+        reason: "reason".to_owned(),
+    };
+    let mut statements = vec![
         read_attempts(&message),
         count_attempt(&message, "reason"),
-        park(&message, "[dbo].[q]", 3, "reason"),
+        note_reason(&message, "reason"),
+        uncount_attempt(&message),
         forget_attempts(&message),
+        forget_attempts_between(&message, &message),
+        prune_attempts(1000, second),
+        park(&failed, "attempts"),
+        schedule_retry(&failed, second),
+        put_off_retry(&failed, second),
+        next_retry("[dbo].[q]"),
+        list_dead_letters(None, 0, 100),
+        get_dead_letter(1),
+        delete_dead_letter(1),
+        hand_back_dead_letter(1),
+        purge_dead_letters(Some("[dbo].[q]"), second, 1000),
+        claim_work_item("[dbo].[q]", lease, second),
+        extend_lease(1, lease, second),
+        release_work_item(1, lease, second, "reason"),
+        return_work_item(1, lease),
+        park_work_item(1, lease, "attempts", "reason"),
+        next_work_item("[dbo].[q]"),
         queue_of(&service),
-    ] {
-        texts.push(statement.text().to_owned());
-    }
-    texts
+    ];
+    statements.extend(LEDGER_SIZES.map(|size| open_ledger(&vec![received(); size])));
+    statements.iter().map(|statement| statement.text().to_owned()).collect()
 }
 
 fn inspection_texts() -> Vec<String> {

@@ -1,44 +1,89 @@
-//! What a worker remembers of failed messages within its process, and how a failure reads.
+//! How a failure reads, and which messages have failed in this process.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use crate::client::ids::ConversationHandle;
 use crate::client::message::Message;
 
-/// Attempts of messages that failed in this process.
+/// The most messages remembered. The oldest is forgotten first: it was most likely handled by another process.
+const MOST_REMEMBERED: usize = 10_000;
+
+type Key = (ConversationHandle, i64);
+
+/// Attempts of messages that failed in this process, or are known from the ledger to have been tried.
 ///
-/// The count in the database decides where there is one. This one is needed where the database's cannot be asked in
-/// time: a message that doomed its transaction must be parked before its handler runs again.
+/// Such a message is handled alone, so that its neighbours are not handled again and again with it. The count in the
+/// database decides where there is one; this one is needed before a handler runs.
 #[derive(Debug, Default)]
 pub(super) struct FailedMessages {
-    attempts: Mutex<HashMap<(ConversationHandle, i64), u32>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    attempts: HashMap<Key, u32>,
+    in_order: VecDeque<Key>,
+    /// Transactions in a row that had to be rolled back as a whole.
+    doomed: u32,
 }
 
 impl FailedMessages {
-    /// How often the message failed in this process.
+    /// How often the message was tried.
     pub(super) fn attempts(&self, message: &Message) -> u32 {
-        self.with(|attempts| attempts.get(&key(message)).copied().unwrap_or(0))
+        self.with(|known| known.attempts.get(&key(message)).copied().unwrap_or(0))
     }
 
-    /// Remembers that it has failed so often.
+    /// Remembers that it was tried so often.
     pub(super) fn note(&self, message: &Message, count: u32) {
-        self.with(|attempts| attempts.insert(key(message), count));
+        self.note_key(key(message), count);
+    }
+
+    /// Remembers a message of which only the identity is known.
+    pub(super) fn note_key(&self, key: Key, count: u32) {
+        self.with(|known| {
+            if known.attempts.insert(key, count).is_none() {
+                known.in_order.push_back(key);
+            }
+            while known.attempts.len() > MOST_REMEMBERED {
+                let Some(oldest) = known.in_order.pop_front() else { return };
+                known.attempts.remove(&oldest);
+            }
+        });
     }
 
     /// Forgets a message that is done with; answers whether it was known.
     pub(super) fn forget(&self, message: &Message) -> bool {
-        self.with(|attempts| !attempts.is_empty() && attempts.remove(&key(message)).is_some())
+        self.with(|known| {
+            if known.attempts.remove(&key(message)).is_none() {
+                return false;
+            }
+            known.in_order.retain(|each| *each != key(message));
+            true
+        })
     }
 
-    /// The lock is held for one look into the map; what a panicking thread left is still whole.
-    fn with<T>(&self, look: impl FnOnce(&mut HashMap<(ConversationHandle, i64), u32>) -> T) -> T {
-        look(&mut self.attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Counts a transaction that was rolled back as a whole; answers how many there were in a row.
+    pub(super) fn count_doomed(&self) -> u32 {
+        self.with(|known| {
+            known.doomed += 1;
+            known.doomed
+        })
+    }
+
+    /// A transaction with messages was committed: the server counts roll backs anew, and so do we.
+    pub(super) fn committed(&self) {
+        self.with(|known| known.doomed = 0);
+    }
+
+    /// The lock is held for one look; what a panicking thread left is still whole.
+    fn with<T>(&self, look: impl FnOnce(&mut Known) -> T) -> T {
+        look(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn key(message: &Message) -> (ConversationHandle, i64) {
+fn key(message: &Message) -> Key {
     (message.conversation, message.sequence_number)
 }
 
@@ -88,5 +133,16 @@ mod tests {
     fn a_panic_says_its_text() {
         let panic = std::panic::catch_unwind(|| panic!("order {} is odd", 7)).unwrap_err();
         assert_eq!(panic_reason(panic.as_ref()), "the handler panicked: order 7 is odd");
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_messages_is_forgotten() {
+        let failed = FailedMessages::default();
+        let handle = ConversationHandle::from_uuid(uuid::Uuid::nil());
+        (0..=MOST_REMEMBERED as i64).for_each(|number| failed.note_key((handle, number), 1));
+        failed.with(|known| {
+            assert_eq!(known.attempts.len(), MOST_REMEMBERED);
+            assert!(!known.attempts.contains_key(&(handle, 0)));
+        });
     }
 }

@@ -1,114 +1,106 @@
-//! What a user of a worker implements: a handler, as a trait or as a closure.
+//! What a user of a worker implements: a handler, as a trait or as a closure, and the error it may answer with.
 
+use std::error::Error as StdError;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
-use crate::client::body::Body;
-use crate::client::error::Result;
-use crate::client::ids::ConversationHandle;
-use crate::client::message::{ErrorBody, Message};
-use crate::client::names::MessageTypeName;
-use crate::client::receive::Batch;
-use crate::client::rows::Results;
-use crate::client::values::SqlValue;
+use super::delivery::Delivery;
+use crate::client::message::ErrorBody;
+use crate::client::poison::Wish;
 
-/// Any error of a handler. It counts one attempt of the message.
-pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
+/// The failure of a handler. Any error becomes one by `?` or `into`, and then counts one attempt of its message.
+///
+/// It is not itself an error type, so that every error can become one.
+pub struct HandlerError {
+    cause: Box<dyn StdError + Send + Sync>,
+    wish: Wish,
+}
+
+impl HandlerError {
+    /// The message is to be tried again after this time: it waits in the retries of the worker's
+    /// [`RetrySchedule`](crate::client::RetrySchedule), and its place in the order of its conversation is given up.
+    /// Without a schedule this is a failure like others.
+    #[must_use]
+    pub fn retry_after(delay: Duration, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { cause: cause.into(), wish: Wish::Later(delay) }
+    }
+
+    /// Trying again is of no use: the message becomes a dead letter, or its conversation is ended, at once.
+    #[must_use]
+    pub fn refuse(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { cause: cause.into(), wish: Wish::Refuse }
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn cause(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        self.cause.as_ref()
+    }
+
+    pub(crate) fn wish(&self) -> Wish {
+        self.wish
+    }
+}
+
+impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for HandlerError {
+    fn from(cause: E) -> Self {
+        Self { cause: cause.into(), wish: Wish::None }
+    }
+}
+
+impl fmt::Debug for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandlerError").field("cause", &self.cause).field("wish", &self.wish).finish()
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(f)
+    }
+}
 
 /// Treats the messages of a queue.
 ///
 /// A handler runs in the receiving transaction: what it does through its [`Delivery`] is committed together with the
 /// receipt of the message, or undone with it. It may be cancelled at any await by a shutdown whose budget is spent; the
-/// message then goes back to the queue. A panic counts as a failure.
+/// message then goes back to the queue and nothing is counted. A panic counts as a failure. A message may be handled
+/// again although its handler succeeded, when a neighbour in its batch failed: effects outside the transaction must bear
+/// that.
 pub trait Handler: Send + Sync + 'static {
     /// Treats one message of the application.
-    fn handle(
+    fn handle(&self, delivery: &mut Delivery<'_>) -> impl Future<Output = Result<(), HandlerError>> + Send;
+
+    /// Hears that a conversation failed or was ended with an error by the peer; logs it if not implemented. The worker
+    /// ends our side afterwards, in the same transaction.
+    fn on_error(
         &self,
         delivery: &mut Delivery<'_>,
-    ) -> impl Future<Output = std::result::Result<(), HandlerError>> + Send;
-
-    /// Hears that a conversation ended with an error. The worker ends our side afterwards.
-    fn on_error(&self, message: &Message, error: &ErrorBody) {
-        tracing::warn!(conversation = %message.conversation, code = error.code, text = error.description, "a conversation failed");
+        error: &ErrorBody,
+    ) -> impl Future<Output = Result<(), HandlerError>> + Send {
+        let conversation = delivery.message().conversation;
+        tracing::warn!(%conversation, code = error.code, text = error.description, "a conversation failed");
+        async { Ok(()) }
     }
 
-    /// Hears that the peer ended a conversation. The worker ends our side afterwards.
-    fn on_end(&self, message: &Message) {
-        tracing::debug!(conversation = %message.conversation, "the peer ended a conversation");
+    /// Hears that the peer ended a conversation; does nothing if not implemented. The worker ends our side afterwards, in
+    /// the same transaction.
+    fn on_end(&self, delivery: &mut Delivery<'_>) -> impl Future<Output = Result<(), HandlerError>> + Send {
+        let _ = delivery;
+        async { Ok(()) }
     }
 
     /// Treats a conversation timer that ran out; does nothing if not implemented.
-    fn on_timer(
-        &self,
-        delivery: &mut Delivery<'_>,
-    ) -> impl Future<Output = std::result::Result<(), HandlerError>> + Send {
+    fn on_timer(&self, delivery: &mut Delivery<'_>) -> impl Future<Output = Result<(), HandlerError>> + Send {
         let _ = delivery;
         async { Ok(()) }
     }
 }
 
-/// One message in the hands of a handler, with what it may do in the receiving transaction.
-#[derive(Debug)]
-pub struct Delivery<'a> {
-    pub(super) message: &'a Message,
-    pub(super) batch: &'a mut Batch,
-}
-
-impl Delivery<'_> {
-    /// The message.
-    #[must_use]
-    pub fn message(&self) -> &Message {
-        self.message
-    }
-
-    /// Answers on the message's conversation; the answer leaves at the commit.
-    ///
-    /// # Errors
-    /// What the server answered. Cancelling is safe.
-    pub async fn reply(&mut self, message_type: &MessageTypeName, body: impl Into<Body>) -> Result<()> {
-        self.batch.send(self.message.conversation, message_type, body).await
-    }
-
-    /// Sends on any conversation of ours.
-    ///
-    /// # Errors
-    /// What the server answered. Cancelling is safe.
-    pub async fn send(
-        &mut self,
-        conversation: ConversationHandle,
-        message_type: &MessageTypeName,
-        body: impl Into<Body>,
-    ) -> Result<()> {
-        self.batch.send(conversation, message_type, body).await
-    }
-
-    /// Runs a statement; the values are `@P1`, `@P2`, and so on.
-    ///
-    /// # Errors
-    /// What the server answered. Cancelling is safe: the statement runs to its end.
-    pub async fn execute(&mut self, sql: impl Into<String>, values: &[SqlValue]) -> Result<Results> {
-        self.batch.execute(sql, values).await
-    }
-
-    /// Ends our side of the message's conversation.
-    ///
-    /// # Errors
-    /// What the server answered. Cancelling is safe.
-    pub async fn end(&mut self) -> Result<()> {
-        self.batch.end(self.message.conversation).await
-    }
-
-    /// Ends our side of the message's conversation with an error; `code` is positive.
-    ///
-    /// # Errors
-    /// What the server answered. Cancelling is safe.
-    pub async fn end_with_error(&mut self, code: i32, description: impl Into<String>) -> Result<()> {
-        self.batch.end_with_error(self.message.conversation, code, description).await
-    }
-}
-
 /// The future a handler closure returns.
-pub type Handling<'a> = Pin<Box<dyn Future<Output = std::result::Result<(), HandlerError>> + Send + 'a>>;
+pub type Handling<'a> = Pin<Box<dyn Future<Output = Result<(), HandlerError>> + Send + 'a>>;
 
 /// A handler made of a closure; see [`handler_fn`].
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +119,23 @@ impl<F> Handler for HandlerFn<F>
 where
     F: for<'a, 'b> Fn(&'a mut Delivery<'b>) -> Handling<'a> + Send + Sync + 'static,
 {
-    async fn handle(&self, delivery: &mut Delivery<'_>) -> std::result::Result<(), HandlerError> {
+    async fn handle(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
         (self.0)(delivery).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_errors_become_handler_errors_and_keep_what_they_say() {
+        let of_text: HandlerError = "out of paper".into();
+        let of_error: HandlerError = std::io::Error::other("disk full").into();
+        assert_eq!((of_text.to_string(), of_text.wish()), ("out of paper".to_owned(), Wish::None));
+        assert_eq!(of_error.cause().to_string(), "disk full");
+        let later = HandlerError::retry_after(Duration::from_secs(5), "busy");
+        assert_eq!(later.wish(), Wish::Later(Duration::from_secs(5)));
+        assert_eq!(HandlerError::refuse("no such customer").wish(), Wish::Refuse);
     }
 }

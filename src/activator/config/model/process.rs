@@ -101,7 +101,8 @@ pub struct Rate {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Address space in bytes, at least 1 MiB.
+    /// Private memory in bytes (RLIMIT_DATA), at least 1 MiB. Not the address space, of which run-time environments reserve
+    /// far more than they use.
     pub memory: Option<u64>,
     /// Processor time in whole seconds, at least one; the system ends a process that uses more.
     pub cpu: Option<Duration>,

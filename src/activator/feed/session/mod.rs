@@ -6,7 +6,7 @@
 use super::body::Encoding;
 use super::protocol::{Answer, Wish, key};
 use crate::activator::config::LogLevel;
-use crate::client::{Body, ConversationHandle, Message, MessageTypeName, OutgoingMessage};
+use crate::client::{Body, ConversationHandle, DeadLetterCause, Message, MessageTypeName, OutgoingMessage};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -41,11 +41,25 @@ pub(super) enum Operation {
 pub(super) struct Handled {
     /// What it leads to.
     pub(super) operations: Vec<Operation>,
-    /// Why it is given up, if it is.
-    pub(super) dead: Option<String>,
+    /// That it is given up, if it is.
+    pub(super) dead: Option<Dead>,
+}
+
+/// Why a message is given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dead {
+    /// For the table.
+    pub(super) cause: DeadLetterCause,
+    /// For people.
+    pub(super) reason: String,
 }
 
 impl Handled {
+    /// A message that was tried as often as it may be.
+    pub(super) fn exhausted(reason: String) -> Self {
+        Self { operations: Vec::new(), dead: Some(Dead { cause: DeadLetterCause::Attempts, reason }) }
+    }
+
     /// Whether the handler has ended the conversation itself.
     pub(super) fn ends_conversation(&self) -> bool {
         self.operations.iter().any(|operation| ended_by(operation).is_some())
@@ -164,7 +178,9 @@ impl Session {
             let out = self.out.as_mut().expect("the answer is about the message that is out");
             match wish {
                 Wish::Done => return Ok(self.conclude(None)),
-                Wish::Dead(reason) => return Ok(self.conclude(Some(reason))),
+                Wish::Dead(reason) => {
+                    return Ok(self.conclude(Some(Dead { cause: DeadLetterCause::Refused, reason })));
+                }
                 Wish::Retry(delay) => {
                     self.take_back();
                     return Ok(Step::Retry(delay));
@@ -182,7 +198,7 @@ impl Session {
         Ok(Step::Wait)
     }
 
-    fn conclude(&mut self, dead: Option<String>) -> Step {
+    fn conclude(&mut self, dead: Option<Dead>) -> Step {
         let out = self.out.take().expect("the answer is about the message that is out");
         self.ended.extend(out.operations.iter().filter_map(ended_by));
         if dead.is_some() && self.ends_with_dead {

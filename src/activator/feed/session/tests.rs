@@ -1,10 +1,11 @@
 //! The state of a feed, told in the lines of a handler.
 
-use super::{Handled, Operation, Session, Step};
+use super::{Dead, Handled, Operation, Session, Step};
 use crate::activator::config::LogLevel;
 use crate::activator::feed::protocol::Answer;
 use crate::client::{
-    Body, ConversationGroup, ConversationHandle, Message, MessageKind, MessageTypeName, OutgoingMessage,
+    Body, ConversationGroup, ConversationHandle, DeadLetterCause, Message, MessageKind, MessageTypeName,
+    OutgoingMessage,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -85,7 +86,8 @@ fn a_message_can_be_called_dead_or_be_wanted_again_later() {
     bench.say(r#"{"id":2,"reply":{"type":"//r"}}"#).unwrap();
     assert_eq!(bench.say(r#"{"id":2,"retry":"30s"}"#), Ok(Step::Retry(Duration::from_secs(30))));
     let handled = bench.0.settle();
-    assert_eq!(handled, [Handled { operations: Vec::new(), dead: Some("no such order".into()) }]);
+    let dead = Dead { cause: DeadLetterCause::Refused, reason: "no such order".into() };
+    assert_eq!(handled, [Handled { operations: Vec::new(), dead: Some(dead) }]);
     assert!(bench.say(r#"{"id":2,"end":true}"#).is_err(), "it was not handled, so it ends nothing");
 }
 

@@ -1,0 +1,197 @@
+//! What becomes of a message whose handler failed: another attempt, a later one, the dead letters, or the end of its
+//! conversation. The policy decides; this carries it out.
+
+use std::time::Duration;
+
+use super::control::count;
+use super::crew::{Crew, Taken};
+use super::handler::Handler;
+use super::handling::{HandlerFailure, attempts_in};
+use crate::client::error::{Error, ErrorKind, Result};
+use crate::client::message::Message;
+use crate::client::poison::{DeadLetterCause, Failure, PoisonAction, Verdict};
+use crate::client::pool::random_fraction;
+use crate::client::receive::Batch;
+use crate::client::statements::{self, Failed, Statement};
+
+/// The code of the error a poisoned conversation is ended with.
+const POISON_CODE: i32 = 1;
+
+/// After so many doomed transactions in a row the next message that dooms one must not run: the server switches a queue
+/// off at five.
+const MOST_DOOMED: u32 = 3;
+
+/// What became of a batch one of whose messages failed.
+pub(super) enum Fate {
+    /// It went back to the queue.
+    GivenBack,
+    /// The message was put aside; the batch goes on without it.
+    GoesOn(Batch),
+}
+
+impl<H: Handler> Crew<H> {
+    /// Undoes the handlers' work and does what the policy says.
+    ///
+    /// A connection that was lost is not the message's fault and comes back as the error.
+    pub(super) async fn fail(
+        &self,
+        mut batch: Batch,
+        taken: &Taken,
+        failure: HandlerFailure,
+    ) -> Result<Fate> {
+        let message = &taken.messages[failure.position];
+        let reason = failure.reason.as_str();
+        tracing::warn!(conversation = %message.conversation, sequence = message.sequence_number, reason, "a message failed");
+        if let Err(doomed) = batch.undo_handling().await {
+            if doomed.is_connection_lost() || doomed.kind() == ErrorKind::Closed {
+                return Err(doomed);
+            }
+            return self.fail_doomed(batch, taken, failure, doomed).await;
+        }
+        let earlier = self.earlier_attempts(&mut batch, taken, message).await?;
+        let verdict = self.judge(taken, earlier, &failure);
+        self.failed.note(message, (earlier - taken.earlier.attempts).saturating_add(1));
+        self.carry_out(batch, taken, failure, verdict).await
+    }
+
+    fn judge(&self, taken: &Taken, earlier: u32, failure: &HandlerFailure) -> Verdict {
+        let known = Failure {
+            earlier,
+            retries: taken.earlier.retries,
+            is_retry: taken.earlier.is_retry,
+            wish: failure.wish,
+        };
+        self.settings.poison.judge(known, random_fraction())
+    }
+
+    async fn carry_out(
+        &self,
+        mut batch: Batch,
+        taken: &Taken,
+        failure: HandlerFailure,
+        verdict: Verdict,
+    ) -> Result<Fate> {
+        let message = &taken.messages[failure.position];
+        let conversation = message.conversation;
+        match verdict {
+            Verdict::TryAgain => {
+                batch.give_back_and(self.counting(taken, &failure)).await?;
+                return Ok(Fate::GivenBack);
+            }
+            Verdict::RetryLater { attempts, retries, delay } => {
+                tracing::info!(%conversation, attempts, ?delay, "a message is tried again later");
+                let failed = self.failed_message(message, attempts, retries, failure.reason);
+                batch.schedule_retry(failed, delay).await?;
+                count(&self.control.counters.put_off);
+                self.put_off.notify_one();
+            }
+            Verdict::Park { attempts, cause } => {
+                let reason = failure.reason.as_str();
+                tracing::error!(%conversation, attempts, reason, cause = cause.as_str(), "a message was parked");
+                self.park(&mut batch, taken, attempts, cause, failure).await?;
+            }
+            Verdict::EndConversation { attempts } => {
+                let reason = failure.reason.as_str();
+                tracing::error!(%conversation, attempts, reason, "a poisoned conversation was ended");
+                batch.end_poisoned(conversation, POISON_CODE, failure.reason).await?;
+                count(&self.control.counters.ended);
+            }
+        }
+        self.failed.forget(message);
+        Ok(Fate::GoesOn(batch))
+    }
+
+    /// A conversation whose last message cannot be treated is over all the same.
+    async fn park(
+        &self,
+        batch: &mut Batch,
+        taken: &Taken,
+        attempts: u32,
+        cause: DeadLetterCause,
+        failure: HandlerFailure,
+    ) -> Result<()> {
+        let message = &taken.messages[failure.position];
+        let failed = self.failed_message(message, attempts, taken.earlier.retries, failure.reason);
+        batch.park(failed, cause.as_str()).await?;
+        count(&self.control.counters.parked);
+        if message.ends_conversation() {
+            match batch.end(message.conversation).await {
+                Err(error) if error.kind() != ErrorKind::DialogOver => return Err(error),
+                _ => batch.keep().await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What counts the attempt while the batch goes back; the others in it have not been tried.
+    fn counting(&self, taken: &Taken, failure: &HandlerFailure) -> Vec<Statement<'static>> {
+        let message = &taken.messages[failure.position];
+        if taken.is_counted {
+            let others = taken.messages.iter().enumerate().filter(|(at, _)| *at != failure.position);
+            let mut statements: Vec<_> =
+                others.map(|(_, other)| statements::uncount_attempt(other)).collect();
+            statements.push(statements::note_reason(message, &failure.reason));
+            return statements;
+        }
+        if self.settings.poison.action() == PoisonAction::Park {
+            return vec![statements::count_attempt(message, &failure.reason)];
+        }
+        Vec::new()
+    }
+
+    /// The transaction can only be rolled back, which the server counts; the attempt is counted on another connection.
+    async fn fail_doomed(
+        &self,
+        batch: Batch,
+        taken: &Taken,
+        failure: HandlerFailure,
+        doomed: Error,
+    ) -> Result<Fate> {
+        let message = &taken.messages[failure.position];
+        tracing::warn!(%doomed, "the handler's error doomed the transaction");
+        batch.give_back().await?;
+        let mut attempts = self.failed.attempts(message).saturating_add(1);
+        let is_last = self.failed.count_doomed() >= MOST_DOOMED;
+        if taken.earlier.is_retry {
+            attempts = self.put_off_doomed(taken, &failure).await?;
+        } else if self.settings.poison.counts_in_table() {
+            self.aside(&self.counting(taken, &failure)).await?;
+            let mut session = self.broker.session().await?;
+            let counted = session.execute(&statements::read_attempts(message)).await?;
+            attempts = attempts.max(attempts_in(&counted)?);
+        }
+        if is_last {
+            attempts = attempts.max(self.settings.poison.max_attempts());
+            self.set_urgent(message.conversation);
+        }
+        self.failed.note(message, attempts);
+        Ok(Fate::GivenBack)
+    }
+
+    /// The row of a message that was put off is back; it gets its next time. Answers the attempts to remember.
+    async fn put_off_doomed(&self, taken: &Taken, failure: &HandlerFailure) -> Result<u32> {
+        let message = &taken.messages[failure.position];
+        let earlier = taken.earlier.attempts;
+        let (retries, delay, remembered) = match self.judge(taken, earlier, failure) {
+            Verdict::RetryLater { retries, delay, .. } => (retries, delay, 0),
+            _ => (taken.earlier.retries, Duration::ZERO, self.settings.poison.max_attempts()),
+        };
+        let failed = self.failed_message(message, earlier.saturating_add(1), retries, failure.reason.clone());
+        self.aside(&[statements::put_off_retry(&failed, delay)]).await?;
+        Ok(remembered)
+    }
+
+    /// How often the message was tried before, wherever that was counted.
+    async fn earlier_attempts(&self, batch: &mut Batch, taken: &Taken, message: &Message) -> Result<u32> {
+        let known = self.failed.attempts(message);
+        let in_table = self.settings.poison.counts_in_table() && !taken.is_counted && !taken.earlier.is_retry;
+        if in_table {
+            return Ok(known.max(attempts_in(&batch.run(statements::read_attempts(message)).await?)?));
+        }
+        Ok(taken.earlier.attempts.saturating_add(known))
+    }
+
+    fn failed_message(&self, message: &Message, attempts: u32, retries: u32, reason: String) -> Failed {
+        Failed { message: message.clone(), queue: self.queue.clone(), attempts, retries, reason }
+    }
+}

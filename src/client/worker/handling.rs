@@ -1,0 +1,213 @@
+//! Runs the handlers of one batch.
+//!
+//! A message that was tried before is handled alone: the batch is cut before it, so that a failure costs no neighbour
+//! another attempt. When one fails all the same, what handlers did is undone; then either the batch goes back to the
+//! queue, or the message is put aside and the others are handled again in the same transaction.
+
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+
+use super::control::count;
+use super::crew::{Crew, Taken};
+use super::delivery::Delivery;
+use super::failing::Fate;
+use super::failure::{panic_reason, reason_of};
+use super::handler::Handler;
+use crate::client::error::Result;
+use crate::client::message::Message;
+use crate::client::poison::{PoisonAction, Wish};
+use crate::client::receive::Batch;
+use crate::client::statements::{self, Statement};
+
+/// How far the work on a batch is.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Positions of messages that are not handled any more.
+    aside: BTreeSet<usize>,
+    /// What was done for the messages before this position is kept when a later one fails.
+    kept: usize,
+    /// At this position what was done so far is to be kept.
+    keep_at: Option<usize>,
+}
+
+/// How a run over the batch ended.
+enum Run {
+    Done,
+    /// A shutdown cancelled the handler.
+    Cut,
+    Failed(HandlerFailure),
+}
+
+/// A handler that failed.
+pub(super) struct HandlerFailure {
+    pub(super) position: usize,
+    pub(super) reason: String,
+    pub(super) wish: Wish,
+}
+
+impl<H: Handler> Crew<H> {
+    /// Has the messages handled; answers the batch when it is ready to be committed, nothing when it went back.
+    pub(super) async fn work_on(&self, mut batch: Batch, taken: &mut Taken) -> Result<Option<Batch>> {
+        taken.messages = batch.take_messages();
+        taken.earlier = batch.earlier();
+        self.isolate(&mut batch, taken).await?;
+        let mut progress = Progress::default();
+        loop {
+            match self.handle_all(&mut batch, taken, &mut progress).await? {
+                Run::Done => break,
+                Run::Cut => {
+                    taken.is_cut = true;
+                    return batch.give_back().await.map(|()| None);
+                }
+                Run::Failed(failure) => {
+                    let position = failure.position;
+                    match self.fail(batch, taken, failure).await? {
+                        Fate::GivenBack => return Ok(None),
+                        Fate::GoesOn(same) => batch = same,
+                    }
+                    progress.aside.extend(self.put_aside(&taken.messages, position));
+                    progress.keep_at = Some(position);
+                }
+            }
+        }
+        self.forget(&mut batch, taken).await?;
+        Ok(Some(batch))
+    }
+
+    /// Cuts the batch so that a message tried before stands alone in it, and counts attempts where the ledger does.
+    async fn isolate(&self, batch: &mut Batch, taken: &mut Taken) -> Result<()> {
+        loop {
+            match self.first_suspect(taken).await? {
+                None => return Ok(()),
+                Some(0) if taken.messages.len() == 1 => return self.count_suspect(taken).await,
+                Some(position) => {
+                    let count = u32::try_from(position.max(1)).unwrap_or(u32::MAX);
+                    taken.messages = batch.shorten(taken.messages[0].group, count).await?;
+                }
+            }
+            if taken.messages.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The position of the first message that was tried before. If there is none the ledger has counted all of them.
+    async fn first_suspect(&self, taken: &mut Taken) -> Result<Option<usize>> {
+        let suspect =
+            |messages: &[Message]| messages.iter().position(|message| self.failed.attempts(message) > 0);
+        let known = suspect(&taken.messages);
+        if known.is_some() || !self.settings.poison.has_ledger() {
+            return Ok(known);
+        }
+        let mut session = self.broker.session().await?;
+        let results = session.execute(&statements::open_ledger(&taken.messages)).await?;
+        drop(session);
+        for row in results.into_rows() {
+            let attempts = row.get::<i32>("attempts")?;
+            let key = (row.get("conversation_handle")?, row.get("message_sequence_number")?);
+            self.failed.note_key(key, u32::try_from(attempts).unwrap_or(0).max(1));
+        }
+        let found = suspect(&taken.messages);
+        taken.is_counted = found.is_none();
+        Ok(found)
+    }
+
+    /// Counts the attempt of a message that stands alone.
+    async fn count_suspect(&self, taken: &mut Taken) -> Result<()> {
+        let message = &taken.messages[0];
+        if !self.settings.poison.has_ledger() || self.has_had_all(message) {
+            return Ok(());
+        }
+        let mut session = self.broker.session().await?;
+        let begun = "the attempt did not come to an end";
+        let results = session.execute(&statements::count_attempt(message, begun)).await?;
+        self.failed.note(message, attempts_in(&results)?.saturating_sub(1));
+        taken.is_counted = true;
+        Ok(())
+    }
+
+    /// Handles the messages that are not put aside, up to the first that fails.
+    async fn handle_all(&self, batch: &mut Batch, taken: &Taken, progress: &mut Progress) -> Result<Run> {
+        for (position, message) in taken.messages.iter().enumerate().skip(progress.kept) {
+            if progress.aside.contains(&position) {
+                // What stands before it was undone and done again. A later failure must not undo it once more.
+                if progress.keep_at.take_if(|at| *at == position).is_some() {
+                    batch.keep().await?;
+                    progress.kept = position + 1;
+                }
+                continue;
+            }
+            let failed = |reason, wish| Ok(Run::Failed(HandlerFailure { position, reason, wish }));
+            if self.has_had_all(message) {
+                return failed("no attempt came to an end".to_owned(), Wish::Interrupted);
+            }
+            tokio::select! {
+                treated = self.handle_one(batch, taken, message) => match treated {
+                    Ok(()) => {}
+                    Err((reason, wish)) => return failed(reason, wish),
+                },
+                () = self.control.cut.cancelled() => return Ok(Run::Cut),
+            }
+        }
+        Ok(Run::Done)
+    }
+
+    /// Treats one message. An error or a panic of the handler comes back as its reason.
+    async fn handle_one(
+        &self,
+        batch: &mut Batch,
+        taken: &Taken,
+        message: &Message,
+    ) -> Result<(), (String, Wish)> {
+        let attempt = taken.earlier.attempts + self.failed.attempts(message) + 1;
+        let mut delivery = Delivery { message, batch, attempt };
+        let treated = AssertUnwindSafe(self.routes.treat(&mut delivery)).catch_unwind().await;
+        let failure = match treated {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => (reason_of(error.cause()), error.wish()),
+            Err(panic) => (panic_reason(panic.as_ref()), Wish::None),
+        };
+        count(&self.control.counters.failures);
+        Err(failure)
+    }
+
+    /// Whether a message was tried as often as allowed without a verdict: its process died or its transaction was doomed.
+    fn has_had_all(&self, message: &Message) -> bool {
+        self.failed.attempts(message) >= self.settings.poison.max_attempts()
+    }
+
+    /// The positions a poison message takes out of its batch: its own, or the rest of a conversation that was ended.
+    fn put_aside(&self, messages: &[Message], position: usize) -> Vec<usize> {
+        let ended = self.settings.poison.action() == PoisonAction::EndConversation;
+        let conversation = messages[position].conversation;
+        let goes = |at: &usize| *at == position || (ended && messages[*at].conversation == conversation);
+        (position..messages.len()).filter(goes).collect()
+    }
+
+    /// Forgets the attempts of messages that are done with, in their transaction.
+    async fn forget(&self, batch: &mut Batch, taken: &Taken) -> Result<()> {
+        let known: Vec<&Message> =
+            taken.messages.iter().filter(|message| self.failed.forget(message)).collect();
+        if !self.settings.poison.counts_in_table() {
+            return Ok(());
+        }
+        let statements: Vec<Statement<'static>> = if taken.is_counted {
+            let runs = taken.messages.chunk_by(|left, right| left.conversation == right.conversation);
+            runs.map(|run| statements::forget_attempts_between(&run[0], &run[run.len() - 1])).collect()
+        } else {
+            known.into_iter().map(statements::forget_attempts).collect()
+        };
+        for statement in statements {
+            batch.run(statement).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The count that a statement about attempts answers; 0 without a row.
+pub(super) fn attempts_in(results: &crate::client::rows::Results) -> Result<u32> {
+    let attempts = results.first_row().map(|row| row.get::<i32>("attempts")).transpose()?;
+    Ok(attempts.and_then(|count| u32::try_from(count).ok()).unwrap_or(0))
+}

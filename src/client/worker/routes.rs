@@ -1,0 +1,105 @@
+//! Which handler treats a message: one of its type, or the worker's main handler.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::delivery::Delivery;
+use super::handler::{Handler, HandlerError, Handling};
+use crate::client::error::ErrorKind;
+use crate::client::message::MessageKind;
+use crate::client::names::MessageTypeName;
+
+/// What to do with messages of a type no handler is there for; stands as a worker's main handler.
+///
+/// ```no_run
+/// # use ssbroker::client::{Broker, QueueName, UnknownType, handler_fn};
+/// # async fn example(broker: Broker) -> Result<(), Box<dyn std::error::Error>> {
+/// let order = handler_fn(|delivery| Box::pin(async move { Ok(delivery.end().await?) }));
+/// let worker = broker
+///     .worker(QueueName::new("dbo.OrderQueue")?, UnknownType::EndWithError)
+///     .on("//shop/new-order", order)?;
+/// worker.run_forever().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnknownType {
+    /// The message becomes a dead letter, or its conversation is ended, as the poison policy says, without another try.
+    Refuse,
+    /// Its conversation is ended with an error that names the type.
+    EndWithError,
+    /// It is taken off the queue and logged.
+    Ignore,
+}
+
+/// The code of the error that a conversation with an unknown message type is ended with.
+const UNKNOWN_TYPE_CODE: i32 = 2;
+
+impl Handler for UnknownType {
+    async fn handle(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        let text = format!("there is no handler for message type {}", delivery.message().message_type);
+        match self {
+            Self::Refuse => Err(HandlerError::refuse(text)),
+            Self::EndWithError => Ok(delivery.end_with_error(UNKNOWN_TYPE_CODE, text).await?),
+            Self::Ignore => {
+                tracing::warn!(conversation = %delivery.message().conversation, text, "a message was ignored");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A handler whose type is forgotten.
+trait AnyHandler: Send + Sync {
+    fn handle<'a>(&'a self, delivery: &'a mut Delivery<'_>) -> Handling<'a>;
+}
+
+impl<H: Handler> AnyHandler for H {
+    fn handle<'a>(&'a self, delivery: &'a mut Delivery<'_>) -> Handling<'a> {
+        Box::pin(Handler::handle(self, delivery))
+    }
+}
+
+/// The handlers of a worker.
+pub(super) struct Routes<H> {
+    main: H,
+    by_type: HashMap<String, Arc<dyn AnyHandler>>,
+}
+
+impl<H: Handler> Routes<H> {
+    pub(super) fn new(main: H) -> Self {
+        Self { main, by_type: HashMap::new() }
+    }
+
+    pub(super) fn add(&mut self, message_type: &MessageTypeName, handler: impl Handler) {
+        self.by_type.insert(message_type.as_str().to_owned(), Arc::new(handler));
+    }
+
+    /// Treats a message by its kind and type, and ends our side of a conversation that is over.
+    pub(super) async fn treat(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        let message = delivery.message;
+        match &message.kind {
+            MessageKind::User => match self.by_type.get(&message.message_type) {
+                Some(handler) => handler.handle(delivery).await,
+                None => self.main.handle(delivery).await,
+            },
+            MessageKind::DialogTimer => self.main.on_timer(delivery).await,
+            MessageKind::EndDialog => {
+                self.main.on_end(delivery).await?;
+                end_quietly(delivery).await
+            }
+            MessageKind::Error(error) => {
+                self.main.on_error(delivery, error).await?;
+                end_quietly(delivery).await
+            }
+        }
+    }
+}
+
+/// A hook may have ended the conversation itself.
+async fn end_quietly(delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+    match delivery.end().await {
+        Err(error) if error.kind() != ErrorKind::DialogOver => Err(error.into()),
+        _ => Ok(()),
+    }
+}
