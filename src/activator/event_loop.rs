@@ -10,7 +10,7 @@ use crate::activator::daemon::{connection, connections};
 use crate::activator::history::{History, Run};
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
-use crate::activator::launch::LaunchId;
+use crate::activator::launch::{LaunchId, Outcome};
 use crate::activator::launcher::{Launcher, StartError, Started};
 use crate::activator::ledger::Ledger;
 use crate::activator::listener::{Link, Listeners};
@@ -60,12 +60,11 @@ impl EventLoop {
         for app in paused {
             self.take_in(Event::Paused { app }.into()).await;
         }
-        let running: HashMap<LaunchId, (String, u32)> =
-            replay.running.iter().map(|one| (one.launch, (one.app.clone(), one.process.pid))).collect();
+        let known = launches_of(&replay);
         let Recovered { entries, adopted, remembered } = recovery::settle(replay, &System);
         for entry in entries {
             log_lines::write_recovered(&entry);
-            self.note_recovered(&entry, &running);
+            self.note_recovered(&entry, &known);
             self.ledger.note(entry).await;
         }
         for survivor in adopted {
@@ -269,17 +268,22 @@ impl EventLoop {
         (self.observer)(record);
     }
 
-    /// What ended while no daemon ran stands in the history too.
-    fn note_recovered(&self, entry: &Entry, running: &HashMap<LaunchId, (String, u32)>) {
-        let Entry::Ended { launch, outcome } = entry else { return };
-        let Some((app, pid)) = running.get(launch) else { return };
+    /// What ended while no daemon ran stands in the history too; also what may have run without having been reported.
+    fn note_recovered(&self, entry: &Entry, known: &HashMap<LaunchId, (String, Option<u32>)>) {
+        let (launch, outcome) = match entry {
+            Entry::Ended { launch, outcome } => (*launch, *outcome),
+            Entry::Failed { launch, .. } => (*launch, Outcome::Unknown),
+            _ => return,
+        };
+        let Some((app, pid)) = known.get(&launch).cloned() else { return };
+        let ended = rfc3339(SystemTime::now());
         self.history.note(Run {
-            app: app.clone(),
-            launch_id: *launch,
-            pid: Some(*pid),
-            ended: rfc3339(SystemTime::now()),
+            app,
+            launch_id: launch,
+            pid,
+            ended,
             seconds: None,
-            outcome: *outcome,
+            outcome,
             stderr_tail: String::new(),
         });
     }
@@ -302,4 +306,11 @@ impl EventLoop {
         let service = self.config.notifications.get(listener);
         service.map(|service| service.name.clone()).unwrap_or_default()
     }
+}
+
+/// The application and, if it was reported, the process of every launch that an earlier daemon left open.
+fn launches_of(replay: &Replay) -> HashMap<LaunchId, (String, Option<u32>)> {
+    let running = replay.running.iter().map(|one| (one.launch, (one.app.clone(), Some(one.process.pid))));
+    let unfinished = replay.unfinished.iter().map(|one| (one.launch, (one.notice.app.clone(), None)));
+    running.chain(unfinished).collect()
 }

@@ -72,7 +72,7 @@ const ACTIVATION: &str = "CREATE EVENT NOTIFICATION OrdersActivation ON QUEUE db
 /// One handler in four ends without a word to the server.
 fn application(log: &Path) -> String {
     let script = format!(
-        "echo $$ >> {}; [ $(($(od -An -N1 -tu1 /dev/urandom) % 4)) = 0 ] && exit 0; exec {} digest-handler x Sales dbo Orders",
+        "echo $$ $SSBROKER_LAUNCH_ID >> {}; [ $(($(od -An -N1 -tu1 /dev/urandom) % 4)) = 0 ] && exit 0; exec {} digest-handler x Sales dbo Orders",
         log.display(),
         program().display()
     );
@@ -85,13 +85,17 @@ fn start(file: &Path) -> Child {
     command.kill_on_drop(true).spawn().unwrap()
 }
 
-fn started(log: &Path) -> HashSet<u32> {
+/// Process id and launch id of every process that ever ran.
+fn started(log: &Path) -> Vec<(u32, String)> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
+    let parse = |line: &str| {
+        line.split_once(' ').and_then(|(pid, launch)| Some((pid.parse().ok()?, launch.to_owned())))
+    };
+    text.lines().filter_map(parse).collect()
 }
 
 fn check(seed: u64, log: &Path) {
-    let running = started(log).into_iter().filter(|pid| is_running(*pid)).count();
+    let running = started(log).into_iter().filter(|(pid, _)| is_running(*pid)).count();
     assert!(running <= MAX, "seed {seed}: {running} processes");
 }
 
@@ -106,16 +110,17 @@ async fn drained(site: &Site, seed: u64, log: &Path) {
 async fn accounted(seed: u64, state: &Path, log: &Path) {
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     loop {
-        let mut known: HashSet<u32> = HashSet::new();
+        let mut known: HashSet<String> = HashSet::new();
         if let Ok(Answer::History(runs)) =
             control::ask(state, Request::History { app: "Orders".into(), count: 1000 }).await
         {
-            known.extend(runs.iter().filter_map(|run| run.pid));
+            known.extend(runs.iter().map(|run| run.launch_id.to_string()));
         }
         if let Ok(Answer::Status(status)) = control::ask(state, Request::Status).await {
-            known.extend(status.apps[0].children.iter().map(|child| child.pid));
+            known.extend(status.apps[0].children.iter().map(|child| child.launch_id.to_string()));
         }
-        let unaccounted: Vec<u32> = started(log).difference(&known).copied().collect();
+        let mut unaccounted = started(log);
+        unaccounted.retain(|(_, launch)| !known.contains(launch));
         if unaccounted.is_empty() {
             return;
         }
