@@ -2,32 +2,40 @@
 //!
 //! Puts the parts together and takes them apart again in order; what happens in between is in `event_loop`.
 
+use crate::activator::accounts::{self, AccountError};
 use crate::activator::children::Children;
-use crate::activator::config::Config;
+use crate::activator::config::{Config, ConfigFile, NotificationService};
+use crate::activator::control::ControlServer;
 use crate::activator::event_loop::{EventLoop, Observer};
+use crate::activator::feed;
+use crate::activator::history::History;
 use crate::activator::inbox::{EventSender, Inbox};
 use crate::activator::journal::{Journal, JournalError, Replay};
 use crate::activator::launch::LaunchId;
 use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
-use crate::activator::listener::Listener;
+use crate::activator::listener::{Link, Listeners};
+use crate::activator::milestone::{Milestone, Milestones};
 use crate::activator::output::Runs;
+use crate::activator::own_children::OwnChildren;
+use crate::activator::pauses::Pauses;
 use crate::activator::platform;
+use crate::activator::reload::{ReloadHandle, Reloader, Request};
+use crate::activator::status::Board;
 use crate::activator::supervisor::{Record, Supervisor};
+use crate::activator::web::Web;
 use crate::client::{self, BrokerOptions};
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
-
-/// How long the listeners may take to commit what is in their hands when everything else has stopped.
-const LISTENERS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often, and how far apart, a lock that is taken is looked at again.
 const LOCK_ATTEMPTS: u32 = 20;
@@ -52,7 +60,12 @@ pub struct Activator {
     config: Arc<Config>,
     program: Option<PathBuf>,
     observer: Observer,
+    milestones: Milestones,
     inbox: Inbox,
+    file: Option<ConfigFile>,
+    reload: ReloadHandle,
+    reload_requests: mpsc::Receiver<Request>,
+    reaps_orphans: bool,
 }
 
 /// Why the activator does not start. Once it runs it goes on whatever happens, and says so in the log.
@@ -75,6 +88,20 @@ pub enum ActivatorError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The address for metrics cannot be listened on.
+    Metrics {
+        /// The address.
+        listen: SocketAddr,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// An application asks for a user or a group it cannot have.
+    Account {
+        /// Name of the application.
+        app: String,
+        /// Why not.
+        source: AccountError,
+    },
     /// Processes cannot be told apart on this system.
     System(io::Error),
 }
@@ -89,6 +116,8 @@ impl fmt::Display for ActivatorError {
             Self::Output { dir, .. } => {
                 write!(f, "cannot use the folder for the handlers' output in {}", dir.display())
             }
+            Self::Metrics { listen, .. } => write!(f, "cannot listen on {listen} for metrics"),
+            Self::Account { app, .. } => write!(f, "application {app} cannot have the account it asks for"),
             Self::System(_) => f.write_str("processes cannot be watched here"),
         }
     }
@@ -99,7 +128,8 @@ impl Error for ActivatorError {
         match self {
             Self::Connection { source, .. } => Some(source),
             Self::Journal(source) => Some(source),
-            Self::Output { source, .. } | Self::System(source) => Some(source),
+            Self::Account { source, .. } => Some(source),
+            Self::Output { source, .. } | Self::Metrics { source, .. } | Self::System(source) => Some(source),
         }
     }
 }
@@ -114,7 +144,18 @@ impl Activator {
     /// An activator for `config`. Nothing happens before [`run`](Self::run).
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config: Arc::new(config), program: None, observer: Box::new(|_| {}), inbox: Inbox::new() }
+        let (reload, reload_requests) = ReloadHandle::new();
+        Self {
+            config: Arc::new(config),
+            program: None,
+            observer: Box::new(|_| {}),
+            milestones: Milestones::untold(),
+            inbox: Inbox::new(),
+            file: None,
+            reload,
+            reload_requests,
+            reaps_orphans: false,
+        }
     }
 
     /// The program that offers the subcommand of [`trampoline`](super::trampoline); this one if not set.
@@ -124,11 +165,49 @@ impl Activator {
         self
     }
 
+    /// Reaps orphans of handlers where they become children of this process: as process 1 of a container, or as a subreaper.
+    /// For a program that is nothing but the activator, since it takes the exit status of every child that the activator
+    /// has not started; not done if not set.
+    #[must_use]
+    pub fn reap_orphans(mut self) -> Self {
+        self.reaps_orphans = true;
+        self
+    }
+
     /// Shows every decision to `observer` as well as to the log. It is called on the daemon's loop and must be quick.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Record) + Send + Sync + 'static) -> Self {
         self.observer = Box::new(observer);
         self
+    }
+
+    /// Tells `tell` how far the daemon is, for a service manager, and with a `pace` again and again that its loop turns. It
+    /// is called on tasks of the daemon and must be quick.
+    #[must_use]
+    pub fn milestones(
+        mut self,
+        pace: Option<Duration>,
+        tell: impl Fn(Milestone) + Send + Sync + 'static,
+    ) -> Self {
+        self.milestones = Milestones { pace, tell: Arc::new(tell) };
+        self
+    }
+
+    /// Reads its configuration again from `file`, where it came from, whenever that is changed or a [`ReloadHandle`] asks.
+    ///
+    /// A change is in effect as soon as it is read: notification services are listened on or no more, an application that
+    /// is gone has its processes asked to end, and what else differs counts from the next launch on. Changes of `[log]`,
+    /// `[state]` and `[metrics]` wait for the next start, and the log says so. A file that cannot be used changes nothing.
+    #[must_use]
+    pub fn reload_from(mut self, file: ConfigFile) -> Self {
+        self.file = Some(file);
+        self
+    }
+
+    /// A way to ask for the configuration to be read again.
+    #[must_use]
+    pub fn reload_handle(&self) -> ReloadHandle {
+        self.reload.clone()
     }
 
     /// A way to hand events to this activator besides its listeners.
@@ -150,50 +229,67 @@ impl Activator {
     /// # Cancellation
     /// Dropping the future leaves handlers running, as the death of the process would; the next activator with the same
     /// state folder takes them up again.
-    pub async fn run(self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
-        let options = self.connections()?;
-        let stop_listening = CancellationToken::new();
-        let event_sender = self.event_sender();
-        let config = Arc::clone(&self.config);
-        let event_loop = self.prepare(&options, stop_listening.clone()).await?;
-        let listeners = listen(&config, options, &event_sender, &stop_listening);
-        // A run that is dropped must not leave listeners that consume notifications for nobody.
-        let _stop_with_me = stop_listening.drop_guard();
-        event_loop.run(shutdown).await;
-        finish(listeners).await;
+    pub async fn run(mut self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
+        let (reloading, milestones) = (self.reloading(), self.milestones.clone());
+        let (events, reload) = (self.event_sender(), self.reload_handle());
+        let (state_dir, metrics) = (self.config.state.dir.clone(), bind(self.config.metrics.listen).await?);
+        let own_children = OwnChildren::default();
+        // Everything that serves others ends with this future.
+        let mut helpers = JoinSet::new();
+        if self.reaps_orphans {
+            helpers.spawn(own_children.clone().reap_strangers());
+        }
+        let mut event_loop = self.prepare(own_children).await?;
+        event_loop.listen_to_all();
+        helpers.spawn(reloading);
+        helpers.spawn(ControlServer::new(&event_loop, events.clone(), reload).run(state_dir));
+        helpers.spawn(milestones.clone().beat(events.clone()));
+        if let Some(listener) = metrics {
+            helpers.spawn(Web { board: event_loop.board.clone(), events }.run(listener));
+        }
+        milestones.tell(Milestone::Ready);
+        event_loop.run(shutdown, &milestones).await.finish().await;
+        helpers.shutdown().await;
         Ok(())
     }
 
-    /// The parsed connection of every notification service, in order.
-    fn connections(&self) -> Result<Vec<BrokerOptions>, ActivatorError> {
-        let parse = |service: &super::config::NotificationService| {
-            BrokerOptions::from_connection_string(service.connection.expose())
-                .map_err(|source| ActivatorError::Connection { service: service.name.clone(), source })
-        };
-        self.config.notifications.iter().map(parse).collect()
+    /// What reads the configuration again; without a file nothing does.
+    fn reloading(&mut self) -> impl Future<Output = ()> + Send + 'static {
+        let events = self.event_sender();
+        let (_, unused) = ReloadHandle::new();
+        let requests = std::mem::replace(&mut self.reload_requests, unused);
+        let reloader = self.file.take().map(|file| Reloader::new(file, Arc::clone(&self.config), events));
+        async move {
+            if let Some(reloader) = reloader {
+                reloader.run(requests).await;
+            }
+        }
     }
 
     /// The loop with everything an earlier daemon left taken up.
-    async fn prepare(
-        self,
-        options: &[BrokerOptions],
-        stop_listening: CancellationToken,
-    ) -> Result<EventLoop, ActivatorError> {
+    async fn prepare(self, own_children: OwnChildren) -> Result<EventLoop, ActivatorError> {
+        let links = judge(&self.config)?;
+        let addresses: Vec<String> = links.iter().map(Link::address).collect();
+        let board = Board::new(&self.config, &addresses, SystemTime::now());
         let program = self.program.map_or_else(platform::own_program, Ok).map_err(ActivatorError::System)?;
         platform::identify(std::process::id()).map_err(ActivatorError::System)?;
         let dir = &self.config.state.dir;
         let (journal, replay) = open_journal(dir).await.map_err(ActivatorError::Journal)?;
         let output = |source| ActivatorError::Output { dir: dir.clone(), source };
         let runs = Arc::new(Runs::open(dir).map_err(output)?);
+        let feeds = Arc::new(feed::Shared::open(dir).map_err(output)?);
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
-            launcher: Launcher::new(program, Arc::clone(&runs), &self.config, options),
-            children: Children::new(Arc::clone(&runs), self.inbox.sender()),
+            launcher: Launcher::new(program, Arc::clone(&runs), own_children, &self.config, &links),
+            children: Children::new(Arc::clone(&runs), feeds, self.inbox.sender(), board.clone()),
+            pauses: Pauses::open(dir),
+            history: History::open(dir),
             config: Arc::clone(&self.config),
+            listeners: Listeners::new(Arc::clone(&self.config), self.inbox.sender(), board.clone()),
+            board,
             inbox: self.inbox,
             observer: self.observer,
-            stop_listening,
             due: VecDeque::new(),
             is_stopped: false,
         };
@@ -215,29 +311,29 @@ async fn open_journal(dir: &Path) -> Result<(Journal, Replay), JournalError> {
     Journal::open(dir)
 }
 
-/// Starts a task for each enabled notification service.
-fn listen(
-    config: &Config,
-    options: Vec<BrokerOptions>,
-    events: &EventSender,
-    stop: &CancellationToken,
-) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
-    for (index, (service, options)) in config.notifications.iter().zip(options).enumerate() {
-        if service.enabled {
-            let listener = Listener::new(index, &service.name, options, events.clone(), stop.clone());
-            tasks.spawn(listener.run());
-        } else {
-            tracing::info!(target: "activator", "notification service {} is not enabled", service.name);
-        }
-    }
-    tasks
+/// Listens for whoever collects metrics, if that is wanted.
+async fn bind(listen: Option<SocketAddr>) -> Result<Option<TcpListener>, ActivatorError> {
+    let Some(listen) = listen else { return Ok(None) };
+    let bound = TcpListener::bind(listen).await;
+    bound.map(Some).map_err(|source| ActivatorError::Metrics { listen, source })
 }
 
-/// Lets the listeners commit what they have. One that does not come to an end is dropped: its notification comes again.
-async fn finish(mut listeners: JoinSet<()>) {
-    let all = async { while listeners.join_next().await.is_some() {} };
-    if tokio::time::timeout(LISTENERS_PATIENCE, all).await.is_err() {
-        tracing::warn!(target: "activator", "a listener does not stop and is dropped");
-    }
+/// Whether a configuration can be run here: the connections if so.
+pub(super) fn judge(config: &Config) -> Result<Vec<Link>, ActivatorError> {
+    let links = connections(config)?;
+    accounts::check(config).map_err(|(app, source)| ActivatorError::Account { app, source })?;
+    Ok(links)
+}
+
+/// The connection of every notification service, in order; none is made yet.
+pub(super) fn connections(config: &Config) -> Result<Vec<Link>, ActivatorError> {
+    config.notifications.iter().map(connection).collect()
+}
+
+/// The connection of one notification service.
+pub(super) fn connection(service: &NotificationService) -> Result<Link, ActivatorError> {
+    let options = BrokerOptions::from_connection_string(service.connection.expose());
+    options
+        .map(Link::new)
+        .map_err(|source| ActivatorError::Connection { service: service.name.clone(), source })
 }

@@ -4,21 +4,26 @@
 //! are waited for by tasks of their own, whose reports are events again. So the order of the journal is that of the
 //! decisions, and a log of events explains any run.
 
-use crate::activator::children::Children;
+use crate::activator::children::{self, Children};
 use crate::activator::config::Config;
+use crate::activator::daemon::{connection, connections};
+use crate::activator::history::{History, Run};
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
+use crate::activator::launch::{LaunchId, Outcome};
 use crate::activator::launcher::{Launcher, StartError, Started};
 use crate::activator::ledger::Ledger;
+use crate::activator::listener::{Link, Listeners};
 use crate::activator::log_lines;
-use crate::activator::platform::Ending;
+use crate::activator::milestone::{Milestone, Milestones};
+use crate::activator::pauses::Pauses;
 use crate::activator::recovery::{self, Recovered, Survivor, System};
+use crate::activator::status::{Board, rfc3339};
 use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 /// Who is shown every record, besides the log.
 pub(super) type Observer = Box<dyn Fn(&Record) + Send + Sync>;
@@ -32,8 +37,10 @@ pub(super) struct EventLoop {
     pub(super) children: Children,
     pub(super) inbox: Inbox,
     pub(super) observer: Observer,
-    /// Tells the listeners that no more notifications are wanted.
-    pub(super) stop_listening: CancellationToken,
+    pub(super) board: Board,
+    pub(super) history: History,
+    pub(super) pauses: Pauses,
+    pub(super) listeners: Listeners,
     /// Reports that are there without waiting; handed in before anything else.
     pub(super) due: VecDeque<Input>,
     pub(super) is_stopped: bool,
@@ -49,9 +56,15 @@ impl EventLoop {
                 "line {line} of the journal is damaged and passed over ({reason}); the old file is kept as journal.damaged"
             );
         }
+        let paused: Vec<String> = self.pauses.apps().map(str::to_owned).collect();
+        for app in paused {
+            self.take_in(Event::Paused { app }.into()).await;
+        }
+        let known = launches_of(&replay);
         let Recovered { entries, adopted, remembered } = recovery::settle(replay, &System);
         for entry in entries {
             log_lines::write_recovered(&entry);
+            self.note_recovered(&entry, &known);
             self.ledger.note(entry).await;
         }
         for survivor in adopted {
@@ -74,14 +87,48 @@ impl EventLoop {
         }
     }
 
-    /// Runs until the stop is through. Each message of `shutdown` is a request to stop; a second one kills.
-    pub(super) async fn run(mut self, mut shutdown: mpsc::Receiver<()>) {
+    /// Runs until the stop is through, and answers what is left to be ended. Each message of `shutdown` is a request to
+    /// stop; a second one kills.
+    pub(super) async fn run(
+        mut self,
+        mut shutdown: mpsc::Receiver<()>,
+        milestones: &Milestones,
+    ) -> Listeners {
+        self.take_in(Event::Started.into()).await;
         while !self.is_stopped {
             let input = match self.due.pop_front() {
                 Some(input) => input,
                 None => self.next(&mut shutdown).await,
             };
+            if input.event == Event::ShutdownRequested {
+                milestones.tell(Milestone::Stopping);
+            }
             self.take_in(input).await;
+        }
+        self.listeners
+    }
+
+    /// Listens on every enabled notification service.
+    pub(super) fn listen_to_all(&mut self) {
+        for listener in 0..self.config.notifications.len() {
+            let service = &self.config.notifications[listener];
+            if service.enabled {
+                self.listen(listener);
+            } else {
+                tracing::info!(target: "activator", "notification service {} is not enabled", service.name);
+            }
+        }
+    }
+
+    /// Listens on the notification service at position `listener`.
+    fn listen(&mut self, listener: usize) {
+        let Some(service) = self.config.notifications.get(listener) else { return };
+        match connection(service) {
+            Ok(link) => self.listeners.start(listener, &service.name, link),
+            Err(error) => {
+                let reason = log_lines::chain(&error);
+                tracing::error!(target: "activator", "not listening on {}: {reason}", service.name);
+            }
         }
     }
 
@@ -91,8 +138,7 @@ impl EventLoop {
         tokio::select! {
             biased;
             Some(()) = shutdown.recv() => {
-                // What is not received any more stays on its queue, for another activator or the next start.
-                self.stop_listening.cancel();
+                self.listeners.stop_all();
                 Event::ShutdownRequested.into()
             }
             () = tokio::time::sleep_until(until.into()), if wake_at.is_some() => Event::Tick.into(),
@@ -106,6 +152,7 @@ impl EventLoop {
         for action in self.supervisor.handle(event, Instant::now()) {
             all_kept &= self.carry_out(action, &receipt).await;
         }
+        self.board.count(&self.supervisor);
         if all_kept {
             receipt.give();
         }
@@ -118,11 +165,20 @@ impl EventLoop {
                 self.children.forget(*launch);
                 self.ledger.note(Entry::Ended { launch: *launch, outcome: *outcome }).await;
             }
-            Event::LaunchFailed { launch, reason } => {
+            Event::LaunchFailed { launch, reason, .. } => {
                 self.children.forget(*launch);
                 self.ledger.note(Entry::Failed { launch: *launch, reason: reason.clone() }).await;
             }
+            Event::Paused { app } => self.keep_pause(app, true),
+            Event::Resumed { app } => self.keep_pause(app, false),
             _ => {}
+        }
+    }
+
+    /// A pause that cannot be kept holds until the end of this daemon.
+    fn keep_pause(&mut self, app: &str, paused: bool) {
+        if let Err(error) = self.pauses.set(app, paused) {
+            tracing::error!(target: "activator", app, "the next start will not know what is paused: {error}");
         }
     }
 
@@ -134,12 +190,27 @@ impl EventLoop {
                 let service = self.service(listener);
                 return self.keep(Entry::Kept { app, service, target }).await;
             }
-            Action::Terminate { launch, .. } => self.children.end(launch, Ending::Terminate),
-            Action::Kill { launch, .. } => self.children.end(launch, Ending::Kill),
+            Action::Terminate { launch, .. } => self.children.terminate(launch),
+            Action::Kill { launch, .. } => self.children.kill(launch),
+            Action::UseConfig(config) => self.use_config(config),
+            Action::Listen { listener } => self.listen(listener),
+            Action::StopListening { listener } => self.listeners.stop(listener),
             Action::Log(record) => self.log(&record),
             Action::Stop => self.is_stopped = true,
         }
         true
+    }
+
+    fn use_config(&mut self, config: Arc<Config>) {
+        match connections(&config) {
+            Ok(links) => {
+                self.launcher.rebind(&config, &links);
+                self.board.configure(&config, &links.iter().map(Link::address).collect::<Vec<_>>());
+                self.listeners.configure(Arc::clone(&config));
+            }
+            Err(error) => tracing::error!(target: "activator", "{}", log_lines::chain(&error)),
+        }
+        self.config = config;
     }
 
     async fn keep(&mut self, entry: Entry) -> bool {
@@ -153,9 +224,10 @@ impl EventLoop {
 
     async fn launch(&mut self, order: LaunchOrder, receipt: Receipt) {
         match self.start(&order).await {
-            Ok(started) => self.children.watch(&order.app.name, started, receipt),
+            Ok(started) => self.children.watch(&order, started, receipt),
             Err(reason) => {
-                let event = Event::LaunchFailed { launch: order.launch, reason };
+                let image = children::image_of(&order.app.command);
+                let event = Event::LaunchFailed { launch: order.launch, reason, image };
                 self.due.push_back(Input { event, receipt });
             }
         }
@@ -187,11 +259,58 @@ impl EventLoop {
 
     fn log(&self, record: &Record) {
         log_lines::write(record);
+        self.board.record(record);
+        self.note_run(record);
+        if matches!(record, Record::QueueDisabled { .. }) {
+            // Pain 27: the warning with the cure follows from a look.
+            self.listeners.looks().soon();
+        }
         (self.observer)(record);
+    }
+
+    /// What ended while no daemon ran stands in the history too; also what may have run without having been reported.
+    fn note_recovered(&self, entry: &Entry, known: &HashMap<LaunchId, (String, Option<u32>)>) {
+        let (launch, outcome) = match entry {
+            Entry::Ended { launch, outcome } => (*launch, *outcome),
+            Entry::Failed { launch, .. } => (*launch, Outcome::Unknown),
+            _ => return,
+        };
+        let Some((app, pid)) = known.get(&launch).cloned() else { return };
+        let ended = rfc3339(SystemTime::now());
+        self.history.note(Run {
+            app,
+            launch_id: launch,
+            pid,
+            ended,
+            seconds: None,
+            outcome,
+            stderr_tail: String::new(),
+        });
+    }
+
+    fn note_run(&self, record: &Record) {
+        let Record::Exited { launch, app, pid, outcome, lasted, .. } = record else { return };
+        let Some(exit) = self.board.last_exit(app) else { return };
+        self.history.note(Run {
+            app: app.clone(),
+            launch_id: *launch,
+            pid: *pid,
+            ended: exit.at,
+            seconds: lasted.map(|lasted| lasted.as_secs_f64()),
+            outcome: *outcome,
+            stderr_tail: exit.stderr_tail,
+        });
     }
 
     fn service(&self, listener: usize) -> String {
         let service = self.config.notifications.get(listener);
         service.map(|service| service.name.clone()).unwrap_or_default()
     }
+}
+
+/// The application and, if it was reported, the process of every launch that an earlier daemon left open.
+fn launches_of(replay: &Replay) -> HashMap<LaunchId, (String, Option<u32>)> {
+    let running = replay.running.iter().map(|one| (one.launch, (one.app.clone(), Some(one.process.pid))));
+    let unfinished = replay.unfinished.iter().map(|one| (one.launch, (one.notice.app.clone(), None)));
+    running.chain(unfinished).collect()
 }

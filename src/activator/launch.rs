@@ -21,6 +21,15 @@ impl LaunchId {
         Self(Uuid::new_v4())
     }
 
+    /// A number from 0 to 1 that belongs to this launch and is as random as its id: what chance decides about a launch is
+    /// decided by its name, so that pure code needs no source of chance.
+    #[must_use]
+    pub(crate) fn chance(self) -> f64 {
+        // Digits that are random in a random id, and zero in the counted ones of tests.
+        let bytes = self.0.as_bytes();
+        f64::from(u16::from_be_bytes([bytes[12], bytes[13]])) / f64::from(u16::MAX)
+    }
+
     /// An id with a given value, for tests and for reading one back.
     #[must_use]
     pub fn from_u128(value: u128) -> Self {
@@ -54,6 +63,15 @@ impl From<LaunchId> for String {
     fn from(id: LaunchId) -> Self {
         id.to_string()
     }
+}
+
+/// A program's file at one time: what changes when it is replaced, rewritten or made executable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageStamp {
+    /// Number of the file on its device.
+    pub inode: u64,
+    /// Seconds and nanoseconds of its last change, contents or rights.
+    pub changed: (i64, i64),
 }
 
 /// The queue a process is launched for, by the names the notification gave.

@@ -1,17 +1,21 @@
 //! Starts one process: its command line, its environment, its files, and the word from the trampoline that it runs.
 //!
-//! The handler's environment is the daemon's own, plus the application's variables, plus those that tell it what it was
-//! launched for. A secret that the daemon was given in its environment is inherited like everything else there; one that
-//! handlers must not see belongs in a file (`${file:PATH}`). Decides nothing and writes no journal.
+//! The handler's environment is the daemon's own without the variables that connection strings are taken from, plus the
+//! application's variables, plus those that tell it what it was launched for. Decides nothing and writes no journal.
 
-use crate::activator::config::{Config, ConnectionString};
+use crate::activator::accounts::{self, AccountError, Identity};
+use crate::activator::config::{Config, ConnectionString, NotificationService};
+use crate::activator::feed::Assignment;
 use crate::activator::journal::Process;
 use crate::activator::launch::{LaunchId, Outcome};
+use crate::activator::listener::Link;
 use crate::activator::output::Runs;
+use crate::activator::own_children::OwnChildren;
 use crate::activator::platform::{self, Ending};
 use crate::activator::supervisor::LaunchOrder;
-use crate::activator::trampoline::{self, Handover};
+use crate::activator::trampoline::{Handover, Surroundings};
 use crate::client::BrokerOptions;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -23,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// How long a start may take, from the trampoline to the handler's first instruction: a folder on a dead network drive
 /// must not hold a slot for ever.
@@ -38,8 +42,11 @@ const CONNECTION: &str = "SSBROKER_CONNECTION";
 pub(super) struct Launcher {
     program: PathBuf,
     runs: Arc<Runs>,
+    own_children: OwnChildren,
     /// One for each notification service, in the order of the configuration.
     endpoints: Vec<Endpoint>,
+    /// Variables of the daemon's environment that are not for handlers.
+    secret_variables: BTreeSet<String>,
 }
 
 /// What a handler is told about a server.
@@ -47,6 +54,7 @@ pub(super) struct Launcher {
 struct Endpoint {
     /// The address as the daemon itself uses it: `host,port`.
     address: String,
+    options: BrokerOptions,
     /// Exactly as configured. Its database is that of the notification service, which need not be the queue's; that one
     /// is in `SSBROKER_DATABASE`.
     connection: ConnectionString,
@@ -57,6 +65,8 @@ struct Endpoint {
 pub(super) enum StartError {
     /// The order names a notification service that is not configured.
     NoListener(usize),
+    /// The application cannot run as the user or group it asks for.
+    Account(AccountError),
     /// The system refused a step of ours.
     System {
         /// The step.
@@ -76,6 +86,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoListener(listener) => write!(f, "there is no notification service number {listener}"),
+            Self::Account(_) => f.write_str("it cannot have the account it asks for"),
             Self::System { doing, .. } => write!(f, "cannot {doing}"),
             Self::Refused(reason) => f.write_str(reason),
             Self::Died => f.write_str("the helper process ended before it started the program"),
@@ -88,21 +99,30 @@ impl Error for StartError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::System { source, .. } => Some(source),
+            Self::Account(source) => Some(source),
             _ => None,
         }
     }
 }
 
 impl Launcher {
-    /// A launcher for the notification services of `config`, whose parsed connections are `options`. `program` offers the
+    /// A launcher for the notification services of `config`, whose connections are `links`. `program` offers the
     /// trampoline's subcommand.
-    pub(super) fn new(program: PathBuf, runs: Arc<Runs>, config: &Config, options: &[BrokerOptions]) -> Self {
-        let services = config.notifications.iter().zip(options);
-        let endpoints = services.map(|(service, options)| Endpoint {
-            address: format!("{},{}", options.host(), options.port()),
-            connection: service.connection.clone(),
-        });
-        Self { program, runs, endpoints: endpoints.collect() }
+    pub(super) fn new(
+        program: PathBuf,
+        runs: Arc<Runs>,
+        own_children: OwnChildren,
+        config: &Config,
+        links: &[Link],
+    ) -> Self {
+        let secret_variables = config.secret_variables.clone();
+        Self { program, runs, own_children, endpoints: endpoints(config, links), secret_variables }
+    }
+
+    /// From the next launch on, tells handlers of the notification services of `config`.
+    pub(super) fn rebind(&mut self, config: &Config, links: &[Link]) {
+        self.endpoints = endpoints(config, links);
+        self.secret_variables.clone_from(&config.secret_variables);
     }
 
     /// Starts the trampoline, which goes on by itself. Blocks for the time of a posix_spawn, about a millisecond.
@@ -116,31 +136,61 @@ impl Launcher {
     }
 
     fn spawn(&self, order: &LaunchOrder, endpoint: &Endpoint) -> Result<Started, StartError> {
+        let identity = accounts::of(&order.app).map_err(StartError::Account)?;
+        let owner = identity.as_ref().map(|identity| (identity.uid, identity.gid));
         let (ours, theirs) =
             std::os::unix::net::UnixStream::pair().map_err(failed("make the status channel"))?;
         ours.set_nonblocking(true).map_err(failed("make the status channel"))?;
         let status = UnixStream::from_std(ours).map_err(failed("make the status channel"))?;
-        let files = self.runs.create(order.launch).map_err(failed("create the output files"))?;
-        let mut command = self.command(order, endpoint);
-        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(files.out).stderr(files.err);
-        let mut child = command.spawn().map_err(failed("start the helper process"))?;
+        let files = self.runs.create(order.launch, owner).map_err(failed("create the output files"))?;
+        let surroundings = surroundings(order, identity.as_ref(), files.err);
+        let mut command = self.command(order, endpoint, identity.as_ref(), &surroundings);
+        command.stderr(Stdio::from(OwnedFd::from(theirs)));
+        let assignment = assignment(order, endpoint, owner);
+        match assignment {
+            Some(_) => command.stdin(Stdio::piped()).stdout(Stdio::piped()),
+            None => command.stdin(Stdio::null()).stdout(files.out),
+        };
+        let started = self.own_children.start(|| {
+            let child = command.spawn()?;
+            let pid = child.id().expect("a child that was not waited for has its process id");
+            Ok(((child, pid), pid))
+        });
+        let (mut child, pid) = started.map_err(failed("start the helper process"))?;
         // It holds the other end of the status channel, which must not outlive the start in this process.
         drop(command);
-        let pid = child.id().expect("a child that was not waited for has its process id");
         let process = platform::identify(pid).map_err(|error| {
             // What cannot be named later must not run.
             let _ = child.start_kill();
             failed("find the new process")(error)
         })?;
-        Ok(Started { launch: order.launch, process, child, status })
+        let feed =
+            assignment.and_then(|assignment| Some((assignment, (child.stdin.take()?, child.stdout.take()?))));
+        let own_children = self.own_children.clone();
+        Ok(Started { launch: order.launch, process, child, status, feed, own_children })
     }
 
-    fn command(&self, order: &LaunchOrder, endpoint: &Endpoint) -> Command {
+    fn command(
+        &self,
+        order: &LaunchOrder,
+        endpoint: &Endpoint,
+        identity: Option<&Identity>,
+        surroundings: &Surroundings,
+    ) -> Command {
         let app = &order.app;
-        // Pain 17: a handler that runs in another folder than configured.
-        let call = trampoline::call(app.work_dir.as_deref(), &app.command, order.arguments());
         let mut command = Command::new(&self.program);
-        command.args(call).envs(app.environment.iter()).envs(variables(order, endpoint));
+        command.args(surroundings.call(&app.command, order.arguments()));
+        self.secret_variables.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        if let Some((name, home)) = identity.and_then(|identity| identity.entry.as_ref()) {
+            // The daemon's own would be those of another user.
+            command.envs([("HOME", home), ("USER", name), ("LOGNAME", name)]);
+        }
+        command.envs(app.environment.iter()).envs(variables(order, endpoint));
+        SERVICE_MANAGER.iter().for_each(|ours| {
+            command.env_remove(ours);
+        });
         if app.pass_connection {
             command.env(CONNECTION, endpoint.connection.expose());
         } else {
@@ -149,6 +199,53 @@ impl Launcher {
         }
         command
     }
+}
+
+/// How a service manager addresses the daemon: a handler that used them would speak in its name.
+const SERVICE_MANAGER: [&str; 6] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"];
+
+fn endpoints(config: &Config, links: &[Link]) -> Vec<Endpoint> {
+    let services = config.notifications.iter().zip(links);
+    let endpoint = |(service, link): (&NotificationService, &Link)| Endpoint {
+        address: link.address(),
+        options: link.options().clone(),
+        connection: service.connection.clone(),
+    };
+    services.map(endpoint).collect()
+}
+
+/// What the trampoline sets up. Pain 17: a handler that runs in another folder than configured.
+fn surroundings(order: &LaunchOrder, identity: Option<&Identity>, standard_error: PathBuf) -> Surroundings {
+    let app = &order.app;
+    Surroundings {
+        standard_error,
+        work_dir: app.work_dir.clone(),
+        uid: identity.map(|identity| identity.uid),
+        gid: identity.map(|identity| identity.gid),
+        groups: identity.map(|identity| identity.groups.clone()).unwrap_or_default(),
+        umask: app.umask,
+        memory: app.limits.memory,
+        cpu: app.limits.cpu.map(|cpu| cpu.as_secs()),
+        files: app.limits.files.map(u64::from),
+    }
+}
+
+/// What a process is to be fed with, if it is to be fed.
+fn assignment(order: &LaunchOrder, endpoint: &Endpoint, owner: Option<(u32, u32)>) -> Option<Assignment> {
+    let (app, target) = (&order.app, &order.target);
+    let settings = app.kind.feed()?.clone();
+    Some(Assignment {
+        app: app.name.clone(),
+        launch: order.launch,
+        options: endpoint.options.clone().with_database(&*target.database),
+        database: target.database.clone(),
+        schema: target.schema.clone(),
+        queue: target.queue.clone(),
+        settings,
+        timeout: app.timeout,
+        owner,
+    })
 }
 
 /// What tells a handler what it was launched for.
@@ -162,7 +259,7 @@ fn variables(order: &LaunchOrder, endpoint: &Endpoint) -> [(&'static str, String
         ("SSBROKER_QUEUE", target.queue.clone()),
         ("SSBROKER_APP", order.app.name.clone()),
         ("SSBROKER_LAUNCH_ID", order.launch.to_string()),
-        ("SSBROKER_KIND", "launch".to_owned()),
+        ("SSBROKER_KIND", order.app.kind.name().to_owned()),
     ]
 }
 
@@ -173,7 +270,12 @@ pub(super) struct Started {
     process: Process,
     child: Child,
     status: UnixStream,
+    feed: Option<Feed>,
+    own_children: OwnChildren,
 }
+
+/// What a process is to be fed with, and the pipes for it.
+pub(super) type Feed = (Assignment, (ChildStdin, ChildStdout));
 
 impl Started {
     pub(super) fn launch(&self) -> LaunchId {
@@ -182,6 +284,11 @@ impl Started {
 
     pub(super) fn process(&self) -> &Process {
         &self.process
+    }
+
+    /// What it is to be fed with, if it is to be fed; once.
+    pub(super) fn take_feed(&mut self) -> Option<Feed> {
+        self.feed.take()
     }
 
     /// Waits for the handler's program to run. If it does not, nothing of it is left when this returns.
@@ -197,12 +304,17 @@ impl Started {
         // A program that started in the last moment is ended with its group.
         let _ = platform::signal_group(&self.process, Ending::Kill);
         let _ = self.child.kill().await;
+        self.own_children.forget(self.process.pid);
         Err(error)
     }
 
     /// Waits for the process to end.
+    ///
+    /// It is reaped then, so its process id may be given to another one. Dropping the future loses nothing.
     pub(super) async fn ended(&mut self) -> Outcome {
-        self.child.wait().await.map_or(Outcome::Unknown, outcome)
+        let status = self.child.wait().await;
+        self.own_children.forget(self.process.pid);
+        status.map_or(Outcome::Unknown, outcome)
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::activator::config::LogLevel;
 use crate::activator::journal::Entry;
 use crate::activator::launch::LaunchId;
-use crate::activator::supervisor::Record;
+use crate::activator::supervisor::{OperatorRecord, Record};
 use std::error::Error;
 use std::fmt::Write;
 use tracing::field::display;
@@ -76,7 +76,13 @@ impl<'a> Fields<'a> {
             | Record::OtherServer { app, .. }
             | Record::ServerMismatch { app, .. }
             | Record::Reconciled { app, .. }
+            | Record::Operator(
+                OperatorRecord::Kicked { app, .. }
+                | OperatorRecord::Paused { app }
+                | OperatorRecord::Resumed { app },
+            )
             | Record::Postponed { app, .. } => Self { app: Some(app), ..Self::default() },
+            Record::Reconfigured { change } => Self { app: change.app(), ..Self::default() },
             Record::NoSuchApplication { app, pid } => Self { app: Some(app), pid: *pid, launch: None },
             Record::LaunchFailed { launch, app, .. } => {
                 Self { app: Some(app), launch: Some(*launch), pid: None }
@@ -90,11 +96,17 @@ impl<'a> Fields<'a> {
             | Record::Killing { launch, app, pid } => {
                 Self { app: Some(app), launch: Some(*launch), pid: Some(*pid) }
             }
+            Record::Process(record) => Self {
+                app: Some(record.app()),
+                launch: record.launch().map(|(launch, _)| launch),
+                pid: record.launch().map(|(_, pid)| pid),
+            },
             Record::StrayReport { launch, .. } => Self { launch: Some(*launch), ..Self::default() },
             Record::Unmatched { .. }
             | Record::QueueDisabled { .. }
             | Record::OtherEvent { .. }
             | Record::Unreadable { .. }
+            | Record::ReloadRefused { .. }
             | Record::Stopping { .. }
             | Record::Stopped => Self::default(),
         }

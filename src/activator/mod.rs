@@ -14,34 +14,59 @@
 //!    journalled. A notification that cannot be acted on now is journalled too.
 //! 4. Only then does the listener commit. Whenever the daemon dies, the notification is either on its queue or in the
 //!    journal, and every process is in the journal or bears its launch id: the next start finds out (`recovery`).
-//! 5. A task for each process (`children`) reports its exit, which frees a slot and may start what waited for it.
+//! 5. Notifications are not relied on alone: a `reconcile` task for each notification service looks for messages that
+//!    wait without a reader, and says what is wrong with queues, monitors and event notifications.
+//! 6. A task for each process (`children`) reports its exit, which frees a slot and may start what waited for it.
+//!
+//! What all of them know stands on one board ([`status`]), read by the [`control`] socket and by `web`.
 //!
 //! Handlers survive the daemon and are taken up again. They write to files (`output`), not to pipes that die with it.
-//! All of it ends when the loop has been told to stop and every handler is gone. The daemon uses only public names of
-//! [`client`](crate::client), and knows neither the command line nor the embedded broker.
+//! A changed configuration (`reload`) is one more event of the loop. All of it ends when the loop has been told to stop and
+//! every handler is gone. The daemon uses only public names of [`client`](crate::client), and knows neither the command
+//! line nor the embedded broker.
 
+mod accounts;
 mod children;
 pub mod config;
+pub mod control;
 mod daemon;
 mod event_loop;
+mod exit_policy;
+mod feed;
+mod history;
 mod inbox;
 pub mod journal;
 pub mod launch;
 mod launcher;
 mod ledger;
 mod listener;
+mod live_check;
 mod log_lines;
+mod metrics;
+mod milestone;
 pub(crate) mod nearest;
 pub mod notification;
 mod output;
+mod own_children;
+mod pauses;
 mod platform;
+mod reconcile;
 mod recovery;
+mod reload;
+mod resident;
 pub mod slots;
+pub mod status;
 pub mod supervisor;
 pub(crate) mod text;
 pub mod trampoline;
+mod web;
 pub(crate) mod xml_tree;
 
+pub use accounts::AccountError;
 pub use daemon::{Activator, ActivatorError};
+pub use history::Run;
 pub use inbox::{EventSender, NotHandled};
-pub use supervisor::Record;
+pub use live_check::{LiveFinding, Severity, check_live};
+pub use milestone::Milestone;
+pub use reload::{ReloadHandle, Reloaded};
+pub use supervisor::{ProcessRecord, Record};

@@ -46,6 +46,12 @@ impl Slots {
         self.occupy()
     }
 
+    /// Occupies slots until `count` are, for processes that always run.
+    pub fn fill(&mut self, count: u32) -> Vec<LaunchPermit> {
+        let missing = count.min(self.max).saturating_sub(self.occupied);
+        (0..missing).map(|_| self.occupy()).collect()
+    }
+
     /// Takes back the permit of a process that has ended or was never started.
     pub fn release(&mut self, permit: LaunchPermit) {
         let LaunchPermit(()) = permit;
@@ -55,6 +61,18 @@ impl Slots {
     /// Remembers a notification that could not be acted on.
     pub fn remember(&mut self) {
         self.pending = true;
+    }
+
+    /// Forgets it again: there is nothing left to act on.
+    pub fn forget(&mut self) {
+        self.pending = false;
+    }
+
+    /// Changes the limits, as in [`new`](Self::new). Processes above a lower `max` stay; nothing is started until enough
+    /// have ended.
+    pub fn resize(&mut self, min: u32, max: u32) {
+        self.max = max.max(1);
+        self.min = min.min(self.max);
     }
 
     /// Acts on a pending notification if a slot is free.
@@ -142,6 +160,25 @@ mod tests {
     }
 
     #[test]
+    fn a_higher_max_gives_room_and_a_lower_one_takes_none_back() {
+        let mut slots = Slots::new(2, 2);
+        let mut held = slots.notified();
+        assert!(slots.notified().is_empty());
+        slots.resize(1, 3);
+        held.extend(slots.take_pending());
+        assert_eq!((held.len(), slots.max()), (3, 3));
+        slots.resize(4, 1);
+        slots.remember();
+        for _ in 0..2 {
+            slots.release(held.pop().unwrap());
+            assert!(slots.take_pending().is_empty(), "one is running, and one is the limit");
+        }
+        slots.forget();
+        slots.release(held.pop().unwrap());
+        assert!(slots.take_pending().is_empty());
+    }
+
+    #[test]
     fn nothing_is_kept_alive() {
         let mut slots = Slots::new(1, 4);
         for permit in slots.notified() {
@@ -158,6 +195,18 @@ mod tests {
             slots.release(permit);
         }
         assert_eq!(slots.notified().len(), 3);
+    }
+
+    #[test]
+    fn what_always_runs_is_filled_up_and_leaves_the_rest_to_notifications() {
+        let mut slots = Slots::new(2, 3);
+        let mut held = slots.fill(2);
+        assert_eq!((held.len(), slots.fill(2).len()), (2, 0));
+        held.extend(slots.notified());
+        assert_eq!((held.len(), slots.fill(9).len()), (3, 0));
+        slots.release(held.pop().unwrap());
+        slots.release(held.pop().unwrap());
+        assert_eq!(slots.fill(2).len(), 1);
     }
 
     #[test]

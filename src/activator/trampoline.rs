@@ -2,22 +2,28 @@
 //!
 //! The daemon starts this program through posix_spawn, whose cost does not grow with the daemon's memory, and which can do
 //! little more than start a program. So everything between start and handler is done here: an own session and process
-//! group (a Ctrl-C meant for the daemon does not reach handlers, and the group can be ended as a whole), the working
-//! folder, an empty standard input; then the handler's program takes this one's place and keeps its process id.
+//! group (a Ctrl-C meant for the daemon does not reach handlers, and the group can be ended as a whole), limits, user,
+//! groups, file mode mask, working folder; then the handler's program takes this one's place and keeps its process id.
 //!
-//! Standard input is, up to then, a socket on which the daemon is told how it went: [`BEFORE_EXEC`] and the end of the
+//! Standard error is, up to then, a socket on which the daemon is told how it went: [`BEFORE_EXEC`] and the end of the
 //! stream for success, a reason for failure, nothing at all if this program died. So a program that cannot be started is
 //! never taken for a handler that exits with 127. Needs no async runtime; knows neither configuration nor journal.
+//!
+//! User and groups are set with system calls that concern one thread. They concern the whole process only because it has
+//! no other thread, which is true of this subcommand and has to stay so.
 
+use rustix::fs::Mode;
+use rustix::process::{Gid, Resource, Rlimit, Uid, getrlimit, setrlimit};
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Name of the subcommand.
 pub const SUBCOMMAND: &str = "launch-handler";
@@ -29,21 +35,60 @@ pub const EXIT_CODE: u8 = 127;
 const BEFORE_EXEC: &str = "starting\n";
 /// Written before the reason of a failure.
 const FAILED: &str = "failed: ";
+/// Seconds of processor time between the signal that tells a process of its limit (SIGXCPU) and the kill.
+const CPU_GRACE: u64 = 5;
 
-/// The arguments with which the trampoline is to be called, subcommand included: those of
-/// `launch-handler [--work-dir DIR] -- PROGRAM [ARGUMENT]...`.
-pub(super) fn call(
-    work_dir: Option<&Path>,
-    program: &Path,
-    arguments: impl IntoIterator<Item = String>,
-) -> Vec<OsString> {
-    let mut all = vec![OsString::from(SUBCOMMAND)];
-    if let Some(folder) = work_dir {
-        all.extend([OsString::from("--work-dir"), folder.into()]);
+/// What a handler finds when it begins; `None` leaves what the daemon has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// File to which standard error is appended.
+    pub standard_error: PathBuf,
+    /// Working folder.
+    pub work_dir: Option<PathBuf>,
+    /// User number.
+    pub uid: Option<u32>,
+    /// Group number.
+    pub gid: Option<u32>,
+    /// All groups; set together with `uid` and `gid`, an empty list only without them.
+    pub groups: Vec<u32>,
+    /// File mode creation mask.
+    pub umask: Option<u32>,
+    /// Most bytes of private memory (RLIMIT_DATA), which unlike the address space leaves room for what a run-time
+    /// environment reserves and never uses.
+    pub memory: Option<u64>,
+    /// Most seconds of processor time (RLIMIT_CPU).
+    pub cpu: Option<u64>,
+    /// Most open files (RLIMIT_NOFILE).
+    pub files: Option<u64>,
+}
+
+impl Surroundings {
+    /// The arguments with which the trampoline is to be called, subcommand included.
+    pub(super) fn call(&self, program: &Path, arguments: impl IntoIterator<Item = String>) -> Vec<OsString> {
+        let mut all = vec![OsString::from(SUBCOMMAND), "--standard-error".into()];
+        all.push(self.standard_error.clone().into());
+        if let Some(folder) = &self.work_dir {
+            all.extend([OsString::from("--work-dir"), folder.into()]);
+        }
+        let groups: Vec<String> = self.groups.iter().map(u32::to_string).collect();
+        let numbers = [
+            ("--uid", self.uid.map(u64::from)),
+            ("--gid", self.gid.map(u64::from)),
+            ("--umask", self.umask.map(u64::from)),
+            ("--memory", self.memory),
+            ("--cpu", self.cpu),
+            ("--files", self.files),
+        ];
+        for (option, number) in numbers {
+            all.extend(number.into_iter().flat_map(|number| [option.into(), number.to_string().into()]));
+        }
+        if !groups.is_empty() {
+            all.extend(["--groups".into(), groups.join(",").into()]);
+        }
+        all.extend([OsString::from("--"), program.into()]);
+        all.extend(arguments.into_iter().map(OsString::from));
+        all
     }
-    all.extend([OsString::from("--"), program.into()]);
-    all.extend(arguments.into_iter().map(OsString::from));
-    all
 }
 
 /// Why the handler was not started.
@@ -66,21 +111,18 @@ impl Error for HandoverError {
 }
 
 /// Turns this process into the handler: `command` is its program, a path or a bare name that is looked up on `PATH`, and its
-/// arguments, which are passed on exactly. Without `work_dir` it stays in the daemon's folder.
+/// arguments, which are passed on exactly. Standard input and output are the handler's already.
 ///
 /// Returns only if that fails; the daemon has been told then, and what is left to the caller is to exit with [`EXIT_CODE`].
-/// It changes the session and the working folder of the process, so only the subcommand calls it, on a single thread.
-pub fn exec_handler(work_dir: Option<&Path>, command: &[OsString]) -> HandoverError {
+/// It changes session, user and working folder of the process, so only the subcommand calls it, on a single thread.
+pub fn exec_handler(surroundings: &Surroundings, command: &[OsString]) -> HandoverError {
     let mut status = match take_status() {
         Ok(status) => status,
         Err(source) => {
-            return HandoverError {
-                doing: format!("run {SUBCOMMAND}, which only the activator calls"),
-                source,
-            };
+            return failed(format!("run {SUBCOMMAND}, which only the activator calls"))(source);
         }
     };
-    let error = become_handler(work_dir, command, &mut status);
+    let error = become_handler(surroundings, command, &mut status);
     let reason = format!("{FAILED}{error}: {}", error.source);
     // If the daemon is gone there is nobody to tell; its successor finds the intent in the journal and no process.
     let _ = status.write_all(reason.as_bytes());
@@ -113,29 +155,79 @@ impl Handover {
 
 /// The status channel as a descriptor of its own, which the system closes when the handler's program starts.
 fn take_status() -> io::Result<UnixStream> {
-    let status = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let status = UnixStream::from(io::stderr().as_fd().try_clone_to_owned()?);
     // Fails for anything that is no socket, such as a terminal.
     status.local_addr()?;
     Ok(status)
 }
 
-fn become_handler(work_dir: Option<&Path>, command: &[OsString], status: &mut UnixStream) -> HandoverError {
-    let failed = |doing: String, source: io::Error| HandoverError { doing, source };
+fn become_handler(
+    surroundings: &Surroundings,
+    command: &[OsString],
+    status: &mut UnixStream,
+) -> HandoverError {
     let Some((program, arguments)) = command.split_first() else {
-        return failed("start a handler".to_owned(), io::Error::other("no program is named"));
+        return failed("start a handler".to_owned())(io::Error::other("no program is named"));
     };
-    if let Err(error) = rustix::process::setsid() {
-        return failed("make a process group".to_owned(), error.into());
-    }
-    if let Some(folder) = work_dir
-        && let Err(error) = std::env::set_current_dir(folder)
-    {
-        return failed(format!("change to the working folder {}", folder.display()), error);
-    }
+    let errors = match settle(surroundings) {
+        Ok(errors) => errors,
+        Err(error) => return error,
+    };
     // A daemon that is gone is no reason to stop: the intent is journalled and a successor adopts the handler.
     let _ = status.write_all(BEFORE_EXEC.as_bytes());
-    let source = Command::new(program).args(arguments).stdin(Stdio::null()).exec();
-    failed(format!("start {}{}", Path::new(program).display(), hint(program, &source)), source)
+    let source = Command::new(program).args(arguments).stderr(errors).exec();
+    failed(format!("start {}{}", Path::new(program).display(), hint(program, &source)))(source)
+}
+
+/// Everything but the program itself; answers the file for its standard error.
+///
+/// What needs rights comes before the user is given up, and the working folder after it: the handler must be able to enter
+/// it by its own rights.
+fn settle(surroundings: &Surroundings) -> Result<File, HandoverError> {
+    let file = &surroundings.standard_error;
+    let errors = OpenOptions::new().append(true).open(file);
+    let errors = errors.map_err(failed(format!("write standard error to {}", file.display())))?;
+    rustix::process::setsid().map_err(refused("make a process group"))?;
+    set_limits(surroundings)?;
+    if let Some(mask) = surroundings.umask {
+        rustix::process::umask(Mode::from_raw_mode(mask));
+    }
+    switch_user(surroundings)?;
+    if let Some(folder) = &surroundings.work_dir {
+        let entered = std::env::set_current_dir(folder);
+        entered.map_err(failed(format!("change to the working folder {}", folder.display())))?;
+    }
+    Ok(errors)
+}
+
+fn set_limits(surroundings: &Surroundings) -> Result<(), HandoverError> {
+    if let Some(memory) = surroundings.memory {
+        set_limit(Resource::Data, memory, memory).map_err(refused("limit the memory"))?;
+    }
+    if let Some(cpu) = surroundings.cpu {
+        set_limit(Resource::Cpu, cpu, cpu + CPU_GRACE).map_err(refused("limit the processor time"))?;
+    }
+    if let Some(files) = surroundings.files {
+        set_limit(Resource::Nofile, files, files).map_err(refused("limit the number of open files"))?;
+    }
+    Ok(())
+}
+
+/// A hard limit that is lower already stays, where it leaves room for the soft one.
+fn set_limit(resource: Resource, soft: u64, hard: u64) -> rustix::io::Result<()> {
+    let present = getrlimit(resource).maximum.filter(|present| (soft..hard).contains(present));
+    let maximum = Some(present.unwrap_or(hard));
+    setrlimit(resource, Rlimit { current: Some(soft), maximum })
+}
+
+/// Groups first, since the user that is switched to may not change them any more.
+fn switch_user(surroundings: &Surroundings) -> Result<(), HandoverError> {
+    let (Some(uid), Some(gid)) = (surroundings.uid, surroundings.gid) else { return Ok(()) };
+    let groups: Vec<Gid> = surroundings.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+    rustix::thread::set_thread_groups(&groups).map_err(refused("set the groups"))?;
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(refused("set the group"))?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(refused("set the user"))
 }
 
 /// "No such file" for a file that is plainly there means the interpreter it names.
@@ -147,9 +239,17 @@ fn hint(program: &OsStr, error: &io::Error) -> &'static str {
     }
 }
 
+fn failed(doing: String) -> impl FnOnce(io::Error) -> HandoverError {
+    move |source| HandoverError { doing, source }
+}
+
+fn refused(doing: &str) -> impl FnOnce(rustix::io::Errno) -> HandoverError {
+    move |errno| HandoverError { doing: doing.to_owned(), source: errno.into() }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Handover, call};
+    use super::{Handover, Surroundings};
     use std::path::Path;
 
     #[test]
@@ -167,10 +267,46 @@ mod tests {
 
     #[test]
     fn the_command_line_keeps_what_looks_like_an_option() {
-        let arguments = ["--", "--work-dir", ""].map(str::to_owned);
-        let called = call(Some(Path::new("/opt/x y")), Path::new("-run"), arguments);
-        let expected = ["launch-handler", "--work-dir", "/opt/x y", "--", "-run", "--", "--work-dir", ""];
+        let surroundings = Surroundings {
+            standard_error: "/s/e".into(),
+            work_dir: Some("/opt/x y".into()),
+            ..Surroundings::default()
+        };
+        let called = surroundings.call(Path::new("-run"), ["--", "--work-dir", ""].map(str::to_owned));
+        let expected = [
+            "launch-handler",
+            "--standard-error",
+            "/s/e",
+            "--work-dir",
+            "/opt/x y",
+            "--",
+            "-run",
+            "--",
+            "--work-dir",
+            "",
+        ];
         assert_eq!(called, expected);
-        assert_eq!(call(None, Path::new("run"), []), ["launch-handler", "--", "run"]);
+    }
+
+    #[test]
+    fn limits_and_accounts_travel_as_numbers() {
+        let surroundings = Surroundings {
+            standard_error: "/e".into(),
+            uid: Some(7),
+            gid: Some(8),
+            groups: vec![8, 9],
+            umask: Some(0o27),
+            memory: Some(1024),
+            cpu: Some(60),
+            files: Some(64),
+            work_dir: None,
+        };
+        let called = surroundings.call(Path::new("run"), []);
+        let text: Vec<_> = called.iter().filter_map(|argument| argument.to_str()).collect();
+        assert_eq!(
+            text.join(" "),
+            "launch-handler --standard-error /e --uid 7 --gid 8 --umask 23 --memory 1024 --cpu 60 --files 64 --groups 8,9 \
+             -- run"
+        );
     }
 }

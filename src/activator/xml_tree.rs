@@ -62,6 +62,10 @@ pub(crate) struct Document {
     pub(crate) root: Element,
     /// `encoding` of the XML declaration, if it has one.
     pub(crate) declared_encoding: Option<String>,
+    /// The processing instructions, target and all, in document order.
+    pub(crate) instructions: Vec<String>,
+    /// Whether there is a comment in it.
+    pub(crate) has_comments: bool,
 }
 
 /// Parses `text`, which must hold one element and nothing but comments and white space around it.
@@ -88,6 +92,8 @@ struct Builder<'t> {
     /// Where the event in hand begins.
     offset: usize,
     declared_encoding: Option<String>,
+    instructions: Vec<String>,
+    has_comments: bool,
     open: Vec<Element>,
     root: Option<Element>,
 }
@@ -99,6 +105,8 @@ impl<'t> Builder<'t> {
             lines: LineIndex::new(source),
             offset: 0,
             declared_encoding: None,
+            instructions: Vec::new(),
+            has_comments: false,
             open: Vec::new(),
             root: None,
         }
@@ -121,7 +129,15 @@ impl<'t> Builder<'t> {
             Event::GeneralRef(reference) => self.reference(reference),
             Event::Decl(declaration) => self.declaration(declaration.encoding()),
             Event::DocType(_) => Err(self.fault("a document type declaration is not allowed")),
-            Event::Comment(_) | Event::PI(_) | Event::Eof => Ok(()),
+            Event::PI(instruction) => {
+                self.instructions.push(instruction.to_string());
+                Ok(())
+            }
+            Event::Comment(_) => {
+                self.has_comments = true;
+                Ok(())
+            }
+            Event::Eof => Ok(()),
         }
     }
 
@@ -250,7 +266,12 @@ impl<'t> Builder<'t> {
             });
         }
         match self.root {
-            Some(root) => Ok(Document { root, declared_encoding: self.declared_encoding }),
+            Some(root) => Ok(Document {
+                root,
+                declared_encoding: self.declared_encoding,
+                instructions: self.instructions,
+                has_comments: self.has_comments,
+            }),
             None => Err(NotXml { line: 1, message: "the document has no root element".to_owned() }),
         }
     }

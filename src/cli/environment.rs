@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use crate::activator::config::Resolver;
+use crate::activator::config::{self, Resolver};
 use crate::client::{BrokerOptions, ErrorKind};
 
 /// Environment variables. `Debug` shows nothing, since values may be secrets.
@@ -39,7 +39,11 @@ impl Resolver for Environment {
     }
 
     fn file(&self, path: &Path) -> io::Result<String> {
-        std::fs::read_to_string(path)
+        config::read_secret(path)
+    }
+
+    fn doubt_about_file(&self, path: &Path) -> Option<String> {
+        config::doubt_about_secret(path)
     }
 
     /// A login of Windows is a right thing to ask for, and an old configuration does; but it is not built in, so the

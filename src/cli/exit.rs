@@ -59,6 +59,11 @@ impl CliError {
         Self { status: ExitStatus::NotWell, text: text.into(), cause: None }
     }
 
+    /// Something that should answer cannot be reached.
+    pub(super) fn unreachable(text: impl Into<String>) -> Self {
+        Self { status: ExitStatus::Unreachable, text: text.into(), cause: None }
+    }
+
     /// The same error with its cause.
     pub(super) fn because(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.cause = Some(cause.into());

@@ -13,6 +13,7 @@ mod dialog_pool;
 mod envelope;
 mod error;
 mod ids;
+mod inspection;
 mod limits;
 mod message;
 mod names;
@@ -45,6 +46,10 @@ pub use dialog_pool::{Destination, DialogPool, PoolOptions, PoolStats, Repair};
 pub use envelope::{Envelope, TraceContext};
 pub use error::{Error, ErrorKind, Result, ServerError};
 pub use ids::{ConversationGroup, ConversationHandle};
+pub use inspection::{
+    DatabaseState, EventNotification, Monitor, MonitorState, QueueDetails, QueueLocation, QueueState, Right,
+    ServiceState, Visible,
+};
 pub use limits::Limits;
 pub use message::{ErrorBody, Message, MessageKind, OutgoingMessage};
 pub use names::{ContractName, MessageTypeName, QueueName, ServiceName};

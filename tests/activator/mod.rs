@@ -1,10 +1,22 @@
 //! The activator with real processes: what handlers are given, how many run, how they end, and what survives the daemon.
 //!
-//! No server is needed: notifications are handed in as a listener would. The whole way from a queue is tested with the
-//! embedded broker elsewhere.
+//! Where no server is needed notifications are handed in as a listener would; `site` has the embedded broker with queues
+//! and event notifications for the rest.
 
-mod daemon;
+mod activated;
+mod crash_loops;
+pub(crate) mod daemon;
+mod feed;
 mod growth;
 mod handlers;
+mod limits;
+mod listeners;
+mod operation;
+mod pains;
+mod reconcile;
+mod reload;
+mod resident;
 mod restarts;
+mod site;
+mod soak;
 mod stopping;

@@ -1,6 +1,9 @@
-//! The program as a user runs it: demo, emulator, activator check.
+//! The program as a user runs it: demo, emulator, activator.
 
 mod activator_check;
+mod activator_convert;
+mod activator_live;
+mod activator_run;
 mod demo;
 mod emulator;
 mod scripts;

@@ -11,7 +11,7 @@ mod failures;
 mod keyed_order;
 mod long_work;
 mod lost_answers;
-mod objects;
+pub(crate) mod objects;
 mod once;
 mod outbox;
 mod proxy;

@@ -361,6 +361,12 @@ fn partitions(tx: &Tx<'_>, database: DatabaseId) -> Op<Vec<Vec<Value>>> {
     Ok(state.objects.iter().filter(seen).filter_map(|object| partition_row(tx, state, object)).collect())
 }
 
+/// The same of every object, whether the acting principal sees it or not.
+pub(super) fn all_partitions(tx: &Tx<'_>, database: DatabaseId) -> Vec<Vec<Value>> {
+    let Some(state) = tx.state().database(database) else { return Vec::new() };
+    state.objects.iter().filter_map(|object| partition_row(tx, state, object)).collect()
+}
+
 fn partition_row(tx: &Tx<'_>, database: &DatabaseState, object: &Object) -> Option<Vec<Value>> {
     let key = ObjectKey { database: database.def.id, object: object.id };
     let (id, index, count) = match &object.kind {

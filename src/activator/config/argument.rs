@@ -158,6 +158,35 @@ pub fn split_command_line(line: &str) -> Vec<String> {
     words
 }
 
+/// Puts a command line together that [`split_command_line`] takes apart into `words`.
+#[must_use]
+pub fn join_command_line(words: &[&str]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// Backslashes count before a quote only: there each is doubled, and so are those before the closing quote.
+fn quoted(word: &str) -> String {
+    if !word.is_empty() && !word.contains(|c: char| c == '"' || c.is_whitespace()) {
+        return word.to_owned();
+    }
+    let mut quoted = String::from('"');
+    let mut backslashes = 0;
+    for c in word.chars() {
+        match c {
+            '\\' => backslashes += 1,
+            '"' => {
+                quoted.extend(std::iter::repeat_n('\\', backslashes + 1));
+                backslashes = 0;
+            }
+            _ => backslashes = 0,
+        }
+        quoted.push(c);
+    }
+    quoted.extend(std::iter::repeat_n('\\', backslashes));
+    quoted.push('"');
+    quoted
+}
+
 /// If `rest`, which follows a percent sign, begins with `name%`: the name and what follows it.
 fn macro_name(rest: &str) -> Option<(&str, &str)> {
     let (name, after) = rest.split_once('%')?;
@@ -167,7 +196,7 @@ fn macro_name(rest: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ArgumentTemplate, MacroValues, split_command_line};
+    use super::{ArgumentTemplate, MacroValues, join_command_line, split_command_line};
 
     fn filled(text: &str) -> String {
         let values =
@@ -215,6 +244,23 @@ mod tests {
         ];
         for (line, expected) in table {
             assert_eq!(split_command_line(line), *expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_put_together_comes_apart_as_it_was() {
+        // Every word of up to five of these characters, alone and between others.
+        let alphabet = ['a', ' ', '"', '\\', '\n'];
+        let mut words = vec![String::new()];
+        let mut longest = words.clone();
+        for _ in 0..5 {
+            longest = longest.iter().flat_map(|word| alphabet.map(|c| format!("{word}{c}"))).collect();
+            words.extend(longest.iter().cloned());
+        }
+        for word in &words {
+            assert_eq!(split_command_line(&join_command_line(&[word])), [word.as_str()], "{word:?}");
+            let between = ["x", word, "\\"];
+            assert_eq!(split_command_line(&join_command_line(&between)), between, "{word:?}");
         }
     }
 

@@ -96,12 +96,28 @@ pub(crate) struct Report {
     file: PathBuf,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
+    lenient: bool,
 }
 
 impl Report {
     /// An empty report on `file`.
     pub(crate) fn new(file: &Path) -> Self {
-        Self { file: file.to_owned(), faults: Vec::new(), warnings: Vec::new() }
+        Self { file: file.to_owned(), faults: Vec::new(), warnings: Vec::new(), lenient: false }
+    }
+
+    /// From now on deviations are passed over.
+    pub(crate) fn be_lenient(&mut self) {
+        self.lenient = true;
+    }
+
+    /// Notes a deviation from the format that does not keep the rest from being understood: a fault, or a warning where
+    /// the reading is lenient.
+    pub(crate) fn deviation(&mut self, line: u32, message: impl Into<String>) {
+        if self.lenient {
+            self.warn(line, format!("{}; passed over", message.into()));
+        } else {
+            self.fault(line, message);
+        }
     }
 
     /// Notes something that makes the configuration unusable.

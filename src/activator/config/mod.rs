@@ -6,33 +6,43 @@
 //! to is asked of the [`Resolver`] that the caller passes in. It must not know listeners, processes or the driver.
 
 mod argument;
-mod duration;
+mod convert;
+pub(crate) mod diff;
 mod fault;
+mod file;
 mod model;
 mod place;
+mod quantity;
 mod raw;
+mod reading;
 mod secret;
+mod source;
 mod toml;
 mod unique;
 mod validate;
+pub(crate) mod watch;
 mod xml;
 
 pub use crate::activator::text::NotText;
-pub use argument::{ArgumentTemplate, MacroValues, UnknownMacro, split_command_line};
+pub use argument::{ArgumentTemplate, MacroValues, UnknownMacro, join_command_line, split_command_line};
+pub use convert::{Converted, Target, convert};
+pub use diff::Change;
 pub use fault::{Fault, LoadError};
+pub use file::ConfigFile;
 pub use model::{
-    Application, Config, Environment, LogFormat, LogLevel, LogRotation, LogSettings, NotificationService,
-    QueueAddress, StateSettings,
+    Account, Application, BackoffSettings, Config, DeadLetter, Environment, FeedSettings, Kind, Limits,
+    LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService, QueueAddress, Rate,
+    StateSettings,
 };
+pub(crate) use quantity::parse_duration;
+pub use reading::Reading;
 pub use secret::{ConnectionString, Resolver};
+pub use source::{doubt_about_secret, read_secret};
 
 use crate::activator::text::{Decoded, decode};
 use fault::Report;
-use std::io::{self, Read};
+use raw::RawConfig;
 use std::path::Path;
-
-/// No configuration is near this size; a device or a wrongly named file may be far above it.
-const MAX_FILE_SIZE: u64 = 16 * 1024 * 1024;
 
 /// A configuration and what is doubtful about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,18 +54,32 @@ pub struct Loaded {
     pub warnings: Vec<Fault>,
 }
 
-/// Reads and validates the file at `path`.
+/// Reads and validates the file at `path`, strictly.
 ///
 /// A name ending in `.toml` is read as `activator.toml`, one ending in `.config` or `.xml` as `EAService.config`;
-/// with any other name the first character decides.
+/// with any other name the first character decides. Where this process is root, a file that somebody else can write, or
+/// whose folder somebody else can write, is refused.
 ///
 /// # Errors
 /// [`LoadError`] tells a file that cannot be read from one that is wrong, and lists everything that is wrong in it.
 pub fn load(path: &Path, resolver: &dyn Resolver) -> Result<Loaded, LoadError> {
+    load_with(path, Reading::default(), resolver)
+}
+
+/// As [`load`], as strictly as `reading` says.
+///
+/// # Errors
+/// As for [`load`].
+pub fn load_with(path: &Path, reading: Reading, resolver: &dyn Resolver) -> Result<Loaded, LoadError> {
     let unreadable = |source| LoadError::Unreadable { file: path.to_owned(), source };
-    let bytes = read_file(path).map_err(unreadable)?;
+    let (bytes, refusal) = source::read(path).map_err(unreadable)?;
     let absolute = std::path::absolute(path).map_err(unreadable)?;
-    parse(path, absolute.parent().unwrap_or(Path::new("/")), &bytes, resolver)
+    let mut report = Report::new(path);
+    if let Some(refusal) = refusal {
+        report.fault(1, refusal);
+    }
+    let folder = absolute.parent().unwrap_or(Path::new("/"));
+    judge(path, folder, &bytes, reading, resolver, report)
 }
 
 /// As [`load`], from bytes that are already at hand: `path` names them in faults and is not opened, and relative paths
@@ -64,25 +88,53 @@ pub fn load(path: &Path, resolver: &dyn Resolver) -> Result<Loaded, LoadError> {
 /// # Errors
 /// As for [`load`].
 pub fn parse(path: &Path, folder: &Path, bytes: &[u8], resolver: &dyn Resolver) -> Result<Loaded, LoadError> {
-    let decoded = decode(bytes).map_err(|source| LoadError::NotText { file: path.to_owned(), source })?;
-    let mut report = Report::new(path);
-    let raw = match is_toml(path, &decoded) {
-        true => toml::read(&decoded.text, &mut report),
-        false => xml::read(&decoded, &mut report),
-    };
+    parse_with(path, folder, bytes, Reading::default(), resolver)
+}
+
+/// As [`parse`], as strictly as `reading` says.
+///
+/// # Errors
+/// As for [`load`].
+pub fn parse_with(
+    path: &Path,
+    folder: &Path,
+    bytes: &[u8],
+    reading: Reading,
+    resolver: &dyn Resolver,
+) -> Result<Loaded, LoadError> {
+    judge(path, folder, bytes, reading, resolver, Report::new(path))
+}
+
+fn judge(
+    path: &Path,
+    folder: &Path,
+    bytes: &[u8],
+    reading: Reading,
+    resolver: &dyn Resolver,
+    mut report: Report,
+) -> Result<Loaded, LoadError> {
+    let raw = read_raw(path, bytes, reading, &mut report)?;
     let config = raw.and_then(|raw| validate::validate(raw, folder, resolver, &mut report));
     let warnings = report.finish()?;
     let config = config.expect("a configuration is only withheld together with a fault");
     Ok(Loaded { config, warnings })
 }
 
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(path)?.take(MAX_FILE_SIZE + 1).read_to_end(&mut bytes)?;
-    if read as u64 > MAX_FILE_SIZE {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than 16 MiB"));
+/// What is written in a file, by the reader of its format.
+fn read_raw(
+    path: &Path,
+    bytes: &[u8],
+    reading: Reading,
+    report: &mut Report,
+) -> Result<Option<RawConfig>, LoadError> {
+    let decoded = decode(bytes).map_err(|source| LoadError::NotText { file: path.to_owned(), source })?;
+    if reading.is_lenient() {
+        report.be_lenient();
     }
-    Ok(bytes)
+    Ok(match is_toml(path, &decoded) {
+        true => toml::read(&decoded.text, report),
+        false => xml::read(&decoded, reading, report),
+    })
 }
 
 fn is_toml(path: &Path, decoded: &Decoded) -> bool {

@@ -3,7 +3,8 @@
 //! Nothing here has been judged. A value that is `None` was not written; if it had to be, the reader has already put
 //! that into the report.
 
-use super::model::{LogFormat, LogLevel, LogRotation};
+use super::model::{Account, DeadLetter, LogFormat, LogLevel, LogRotation, Rate};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A value and the line it stands on.
@@ -15,20 +16,24 @@ pub(crate) struct Located<T> {
     pub(crate) line: u32,
 }
 
-/// Which of the two formats a file is in; the old one promises less.
+/// Which format a file is in; the older ones promise less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// `EAService.config`: one enabled notification service, names and ids unique.
     EaService,
     /// `activator.toml`.
     Toml,
+    /// The sample program of 2005; read for conversion only.
+    Ancestor,
 }
 
 /// A whole file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RawConfig {
     /// Its format.
     pub(crate) format: Format,
+    /// Whether there are comments in it.
+    pub(crate) has_comments: bool,
     /// Notification services in file order.
     pub(crate) notifications: Vec<RawNotification>,
     /// Applications in file order.
@@ -37,12 +42,17 @@ pub(crate) struct RawConfig {
     pub(crate) log: RawLog,
     /// State folder.
     pub(crate) state_dir: Option<Located<String>>,
+    /// Address to be measured at.
+    pub(crate) metrics: Option<Located<SocketAddr>>,
 }
 
-/// A notification service. No `Debug`: the connection may hold a password.
+/// A notification service. Its `Debug` shows the name only: the connection may hold a password.
+#[derive(Clone)]
 pub(crate) struct RawNotification {
     /// Service name.
     pub(crate) name: Option<Located<String>>,
+    /// What people call it; the old format only.
+    pub(crate) description: Option<Located<String>>,
     /// Number; the old format only.
     pub(crate) id: Option<Located<u32>>,
     /// Connection string with its references.
@@ -57,7 +67,8 @@ impl std::fmt::Debug for RawNotification {
     }
 }
 
-/// An application.
+/// An application. Its `Debug` shows the name only: a variable may be a secret.
+#[derive(Clone)]
 pub(crate) struct RawApplication {
     /// Line on which it begins.
     pub(crate) line: u32,
@@ -85,8 +96,8 @@ pub(crate) struct RawApplication {
     pub(crate) min: Option<Located<u32>>,
     /// Most processes.
     pub(crate) max: Option<Located<u32>>,
-    /// Time between end signal and kill.
-    pub(crate) stop_grace: Option<Located<Duration>>,
+    /// How its processes are kept.
+    pub(crate) process: RawProcess,
     /// Environment variables.
     pub(crate) environment: Vec<(Located<String>, Located<String>)>,
     /// Whether the handler is given the connection string.
@@ -100,7 +111,7 @@ impl std::fmt::Debug for RawApplication {
 }
 
 /// Log settings.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RawLog {
     /// Least important level.
     pub(crate) level: Option<LogLevel>,
@@ -112,4 +123,83 @@ pub(crate) struct RawLog {
     pub(crate) rotation: Option<LogRotation>,
     /// How many old files are kept.
     pub(crate) keep: Option<Located<u32>>,
+}
+
+/// Which kind of process, as a word only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RawKind {
+    /// `launch`
+    Launch,
+    /// `resident`
+    Resident,
+    /// `feed`
+    Feed,
+}
+
+/// How the processes of an application are kept; the native format only.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RawProcess {
+    /// Kind.
+    pub(crate) kind: Option<Located<RawKind>>,
+    /// User.
+    pub(crate) user: Option<Located<Account>>,
+    /// Group.
+    pub(crate) group: Option<Located<Account>>,
+    /// File mode creation mask.
+    pub(crate) umask: Option<Located<u32>>,
+    /// Longest run.
+    pub(crate) timeout: Option<Located<Duration>>,
+    /// Time between end signal and kill.
+    pub(crate) stop_grace: Option<Located<Duration>>,
+    /// Pauses after failures.
+    pub(crate) backoff: RawBackoff,
+    /// Most launches within a time.
+    pub(crate) rate: Option<Located<Rate>>,
+    /// What one process may use.
+    pub(crate) limits: RawLimits,
+    /// How it is fed.
+    pub(crate) feed: Option<Located<RawFeed>>,
+}
+
+/// Pauses after failures.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RawBackoff {
+    /// First pause.
+    pub(crate) first: Option<Located<Duration>>,
+    /// Longest pause.
+    pub(crate) max: Option<Located<Duration>>,
+    /// Run that makes good.
+    pub(crate) reset_after: Option<Located<Duration>>,
+    /// Failures until it is given up; 0 is never.
+    pub(crate) give_up_after: Option<Located<u32>>,
+}
+
+/// What one process may use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RawLimits {
+    /// Bytes of address space.
+    pub(crate) memory: Option<Located<u64>>,
+    /// Processor time.
+    pub(crate) cpu: Option<Located<Duration>>,
+    /// Open files.
+    pub(crate) files: Option<Located<u32>>,
+}
+
+/// How a handler is fed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RawFeed {
+    /// Messages at a time.
+    pub(crate) batch: Option<Located<u32>>,
+    /// Attempts with one message.
+    pub(crate) attempts: Option<Located<u32>>,
+    /// Pause between them.
+    pub(crate) retry: Option<Located<Duration>>,
+    /// What becomes of a message that is given up.
+    pub(crate) dead_letter: Option<Located<DeadLetter>>,
+    /// Whether system messages are fed.
+    pub(crate) system: Option<Located<bool>>,
+    /// Size above which a body is a file.
+    pub(crate) file_above: Option<Located<u64>>,
+    /// Time without a message.
+    pub(crate) idle: Option<Located<Duration>>,
 }

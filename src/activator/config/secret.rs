@@ -17,6 +17,11 @@ pub trait Resolver {
     /// The system's reason when the file cannot be read as text.
     fn file(&self, path: &Path) -> io::Result<String>;
 
+    /// What is doubtful about a secret file that was read; a warning. The default doubts nothing.
+    fn doubt_about_file(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
     /// Judges a connection string once its references are resolved; answers a warning if it is right, but asks for
     /// something that is not built in.
     ///
@@ -55,6 +60,20 @@ impl fmt::Display for ConnectionString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(hidden)")
     }
+}
+
+/// The secret files that `written` refers to.
+pub(crate) fn files(written: &str) -> impl Iterator<Item = &Path> {
+    references(written, "${file:").map(Path::new)
+}
+
+/// The environment variables that `written` refers to.
+pub(crate) fn variables(written: &str) -> impl Iterator<Item = &str> {
+    references(written, "${env:")
+}
+
+fn references<'t>(written: &'t str, kind: &'static str) -> impl Iterator<Item = &'t str> {
+    written.split(kind).skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name)
 }
 
 /// Replaces the references in `written`.

@@ -13,7 +13,7 @@ pub(super) fn notifications(format: Format, all: &[RawNotification], report: &mu
     for raw in all {
         let Some(name) = &raw.name else { continue };
         let key = match format {
-            Format::EaService => name.value.clone(),
+            Format::EaService | Format::Ancestor => name.value.clone(),
             // The same service name may well exist on two servers.
             Format::Toml => {
                 format!("{}\0{}", name.value, raw.connection.as_ref().map_or("", |c| c.value.as_str()))
@@ -71,7 +71,7 @@ impl Seen {
 fn one_enabled(all: &[RawNotification], report: &mut Report) {
     let mut enabled = all.iter().filter_map(|raw| raw.enabled.as_ref()).filter(|enabled| enabled.value);
     if let (Some(first), Some(second)) = (enabled.next(), enabled.next()) {
-        report.fault(
+        report.deviation(
             second.line,
             format!(
                 "only one notification service may be enabled in EAService.config, and the one on line {} is; \

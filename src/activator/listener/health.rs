@@ -6,7 +6,7 @@ use crate::client::{Error, ErrorKind};
 
 /// What was last said about a listener.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Health {
+pub(in crate::activator) struct Health {
     last: Option<State>,
     failures: u32,
 }
@@ -20,20 +20,20 @@ enum State {
 
 impl Health {
     /// It works: the answer says whether that is news.
-    pub(super) fn works(&mut self) -> bool {
+    pub(in crate::activator) fn works(&mut self) -> bool {
         self.failures = 0;
         self.last.replace(State::Working) != Some(State::Working)
     }
 
     /// It failed: the answer says whether that is news.
-    pub(super) fn fails(&mut self, error: &Error) -> bool {
+    pub(in crate::activator) fn fails(&mut self, error: &Error) -> bool {
         self.failures = self.failures.saturating_add(1);
         let state = State::Failing(error.kind(), error.server_number());
         self.last.replace(state) != Some(state)
     }
 
     /// Failures since it worked last.
-    pub(super) fn failures(&self) -> u32 {
+    pub(in crate::activator) fn failures(&self) -> u32 {
         self.failures
     }
 }

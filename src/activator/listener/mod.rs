@@ -6,14 +6,18 @@
 
 mod health;
 mod incoming;
+mod link;
+mod set;
+
+pub(super) use set::Listeners;
 
 use crate::activator::inbox::EventSender;
 use crate::activator::log_lines;
-use crate::client::{
-    self, Backoff, Batch, Broker, BrokerOptions, Error, ErrorKind, QueueName, Receiver, ServiceName,
-};
-use health::Health;
+use crate::activator::status::{Board, ListenerState};
+use crate::client::{self, Backoff, Batch, Error, ErrorKind, QueueName, Receiver, ServiceName};
+pub(super) use health::Health;
 use incoming::Incoming;
+pub(super) use link::Link;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -33,7 +37,8 @@ pub(super) struct Listener {
     /// Its position in the configuration.
     index: usize,
     service: String,
-    options: BrokerOptions,
+    link: Link,
+    board: Board,
     events: EventSender,
     stop: CancellationToken,
     health: Health,
@@ -46,11 +51,12 @@ impl Listener {
     pub(super) fn new(
         index: usize,
         service: &str,
-        options: BrokerOptions,
+        link: Link,
+        board: Board,
         events: EventSender,
         stop: CancellationToken,
     ) -> Self {
-        Self { index, service: service.to_owned(), options, events, stop, health: Health::default() }
+        Self { index, service: service.to_owned(), link, board, events, stop, health: Health::default() }
     }
 
     /// Listens until told to stop. What is in its hands then is brought to its end.
@@ -82,6 +88,7 @@ impl Listener {
         self.tell_listening(&queue);
         loop {
             if let Some(batch) = batch {
+                self.board.heard(self.index);
                 self.deliver(batch).await?;
             }
             let Some(next) = stop.run_until_cancelled(receiver.next()).await else { return Ok(Stopped) };
@@ -90,7 +97,7 @@ impl Listener {
     }
 
     async fn open(&self) -> client::Result<(Receiver, QueueName)> {
-        let broker = Broker::with_options(self.options.clone()).await?;
+        let broker = self.link.broker().await?;
         let queue = broker.queue_of(&ServiceName::new(&*self.service)?).await?;
         let receiver = broker.receive(queue.clone()).max_messages(BATCH).open().await?;
         Ok((receiver, queue))
@@ -120,24 +127,25 @@ impl Listener {
     }
 
     fn tell_listening(&mut self, queue: &QueueName) {
+        self.board.listener(self.index, ListenerState::Listening, None);
         if self.health.works() {
-            let database = self.options.database().unwrap_or("its default database");
+            let database = self.link.options().database().unwrap_or("its default database");
             tracing::info!(
                 target: "activator",
-                "listening on {}, queue {queue}, at {},{} in {database}",
-                self.service, self.options.host(), self.options.port()
+                "listening on {}, queue {queue}, at {} in {database}", self.service, self.link.address()
             );
         }
     }
 
     fn tell_failure(&mut self, error: &Error) {
+        let reason = log_lines::chain(error);
         if self.health.fails(error) {
             tracing::error!(
                 target: "activator",
-                "not listening on {} at {},{}: {}; trying again until it works",
-                self.service, self.options.host(), self.options.port(), log_lines::chain(error)
+                "not listening on {} at {}: {reason}; trying again until it works", self.service, self.link.address()
             );
         }
+        self.board.listener(self.index, ListenerState::Failing, Some(reason));
     }
 }
 

@@ -6,19 +6,25 @@
 
 use super::Ending;
 use crate::activator::journal::Process;
-use crate::activator::launch::LaunchId;
+use crate::activator::launch::{ImageStamp, LaunchId};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitpid,
+};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// How often a process is looked at where the kernel has no pidfds (before 5.3) or a sandbox forbids them.
 const POLL: Duration = Duration::from_secs(1);
+
+/// How often a killed process tree is looked at for more to kill.
+const KILL_ROUNDS: u32 = 20;
 
 /// The program this process runs. The link stays good when the file is replaced by a newer version meanwhile, so a daemon
 /// always launches through the trampoline it was built with.
@@ -41,10 +47,8 @@ pub(in crate::activator) fn is_running(process: &Process) -> bool {
 /// The process that was launched under this id, by its environment. Of the processes that inherited the id from it, it is
 /// told by leading its own process group. Only processes of the same user can be seen.
 pub(in crate::activator) fn find_launched(launch: LaunchId) -> Option<Process> {
-    let mark = format!("SSBROKER_LAUNCH_ID={launch}");
-    let entries = fs::read_dir("/proc").ok()?;
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let launched = pids.filter(|pid| has_variable(*pid, mark.as_bytes()) && is_leader(*pid));
+    let mark = mark(launch);
+    let launched = pids().filter(|pid| has_variable(*pid, mark.as_bytes()) && is_leader(*pid));
     launched.filter_map(|pid| identify(pid).ok()).min_by_key(|process| process.start_time)
 }
 
@@ -62,6 +66,50 @@ pub(in crate::activator) fn signal_group(process: &Process, ending: Ending) -> i
         Ok(()) | Err(Errno::SRCH) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Kills everything that a launch has started and that can be found: its process group, what left the group and stayed in the
+/// session, and what left both but still bears the launch id in its environment. Looks again until nothing is left, since
+/// what is to be killed may be starting something.
+pub(in crate::activator) fn kill_tree(process: &Process, launch: LaunchId) -> io::Result<()> {
+    signal_group(process, Ending::Kill)?;
+    let mark = mark(launch);
+    for _ in 0..KILL_ROUNDS {
+        let strays: Vec<u32> =
+            pids().filter(|pid| is_member(*pid, process) || has_variable(*pid, mark.as_bytes())).collect();
+        if strays.is_empty() {
+            return Ok(());
+        }
+        for pid in strays {
+            kill_if(pid, |pid| is_member(pid, process) || has_variable(pid, mark.as_bytes()))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a process that has ended leaves running in its session.
+pub(in crate::activator) fn leftovers(process: &Process) -> Vec<u32> {
+    pids().filter(|pid| is_member(*pid, process)).collect()
+}
+
+/// Whether orphans become children of this process: it is the first of its container, or asked for them.
+pub(in crate::activator) fn inherits_orphans() -> bool {
+    std::process::id() == 1 || rustix::process::child_subreaper().is_ok_and(|reaper| reaper.is_some())
+}
+
+/// Reaps those children that have ended and that `is_stranger` says nobody else waits for; answers how many.
+pub(in crate::activator) fn reap_children(is_stranger: impl Fn(u32) -> bool) -> usize {
+    let own = std::process::id();
+    let has_ended = |pid: &u32| stat(*pid).is_ok_and(|stat| stat.parent == own && stat.has_ended());
+    let strangers = pids().filter(has_ended).filter(|pid| is_stranger(*pid));
+    let reaped = strangers.filter_map(|pid| waitpid(Some(raw(pid).ok()?), WaitOptions::NOHANG).ok()?);
+    reaped.count()
+}
+
+/// The program's file as it is now. `None` if there is none, or for a bare name that is looked up on the `PATH`.
+pub(in crate::activator) fn image_stamp(program: &Path) -> Option<ImageStamp> {
+    let metadata = program.is_absolute().then(|| fs::metadata(program).ok())??;
+    Some(ImageStamp { inode: metadata.ino(), changed: (metadata.ctime(), metadata.ctime_nsec()) })
 }
 
 /// Waits until a process that need not be our child has ended. How it ended the kernel tells nobody but its parent.
@@ -93,7 +141,9 @@ fn register(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     state: char,
+    parent: u32,
     group: u32,
+    session: u32,
     start_time: u64,
 }
 
@@ -103,10 +153,12 @@ impl Stat {
         let (_, fields) = text.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
-        let group = fields.nth(1)?.parse().ok()?;
-        // Field 22 of the whole line; the group was field 5.
-        let start_time = fields.nth(16)?.parse().ok()?;
-        Some(Self { state, group, start_time })
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let session = fields.next()?.parse().ok()?;
+        // Field 22 of the whole line; the session was field 6.
+        let start_time = fields.nth(15)?.parse().ok()?;
+        Some(Self { state, parent, group, session, start_time })
     }
 
     /// Zombie or dead.
@@ -131,6 +183,36 @@ fn has_variable(pid: u32, variable: &[u8]) -> bool {
     environment.split(|byte| *byte == 0).any(|one| one == variable)
 }
 
+/// Whether a process belongs to the session that `leader` led, and runs. While a session has members the system gives its
+/// number to no new process; a leader that started at another time shows that ours has none any more.
+fn is_member(pid: u32, leader: &Process) -> bool {
+    let led_by_other = stat(leader.pid).is_ok_and(|stat| stat.start_time != leader.start_time);
+    !led_by_other && stat(pid).is_ok_and(|stat| stat.session == leader.pid && !stat.has_ended())
+}
+
+/// Kills a process that still is what it was taken for. The descriptor is opened first, so the id cannot pass to another
+/// process between the look and the signal.
+fn kill_if(pid: u32, is_it: impl Fn(u32) -> bool) -> io::Result<()> {
+    let Ok(descriptor) = pidfd_open(raw(pid)?, PidfdFlags::empty()) else { return Ok(()) };
+    if !is_it(pid) {
+        return Ok(());
+    }
+    match pidfd_send_signal(&descriptor, Signal::KILL) {
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn mark(launch: LaunchId) -> String {
+    format!("SSBROKER_LAUNCH_ID={launch}")
+}
+
+/// Every process there is.
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+}
+
 fn is_leader(pid: u32) -> bool {
     stat(pid).is_ok_and(|stat| stat.group == pid && !stat.has_ended())
 }
@@ -148,7 +230,8 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
         let line = "4242 (a) b (c) S 1 4242 4240 0 -1 4194560 5 0 0 0 1 2 3 4 20 0 1 0 987654 11 22 33\n";
-        assert_eq!(Stat::parse(line).unwrap(), Stat { state: 'S', group: 4242, start_time: 987_654 });
+        let expected = Stat { state: 'S', parent: 1, group: 4242, session: 4240, start_time: 987_654 };
+        assert_eq!(Stat::parse(line).unwrap(), expected);
         assert!(Stat::parse("4242 (a) S 1").is_none());
         assert!(Stat::parse("").is_none());
     }

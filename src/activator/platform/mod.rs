@@ -8,9 +8,15 @@ mod linux;
 mod other;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{ended, find_launched, identify, is_running, own_program, signal_group};
+pub(super) use linux::{
+    ended, find_launched, identify, image_stamp, inherits_orphans, is_running, kill_tree, leftovers,
+    own_program, reap_children, signal_group,
+};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{ended, find_launched, identify, is_running, own_program, signal_group};
+pub(super) use other::{
+    ended, find_launched, identify, image_stamp, inherits_orphans, is_running, kill_tree, leftovers,
+    own_program, reap_children, signal_group,
+};
 
 /// How a process group is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

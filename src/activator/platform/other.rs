@@ -3,9 +3,9 @@
 
 use super::Ending;
 use crate::activator::journal::Process;
-use crate::activator::launch::LaunchId;
+use crate::activator::launch::{ImageStamp, LaunchId};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Refuses: asked first by a daemon that starts, so that it never gets further.
 pub(in crate::activator) fn own_program() -> io::Result<PathBuf> {
@@ -30,6 +30,31 @@ pub(in crate::activator) fn find_launched(_launch: LaunchId) -> Option<Process> 
 /// Refuses.
 pub(in crate::activator) fn signal_group(_process: &Process, _ending: Ending) -> io::Result<()> {
     Err(unsupported())
+}
+
+/// Refuses.
+pub(in crate::activator) fn kill_tree(_process: &Process, _launch: LaunchId) -> io::Result<()> {
+    Err(unsupported())
+}
+
+/// No process is known here.
+pub(in crate::activator) fn leftovers(_process: &Process) -> Vec<u32> {
+    Vec::new()
+}
+
+/// No process is known here.
+pub(in crate::activator) fn inherits_orphans() -> bool {
+    false
+}
+
+/// No process is known here.
+pub(in crate::activator) fn reap_children(_is_stranger: impl Fn(u32) -> bool) -> usize {
+    0
+}
+
+/// No program is launched here.
+pub(in crate::activator) fn image_stamp(_program: &Path) -> Option<ImageStamp> {
+    None
 }
 
 /// No process is known here, so none is waited for.

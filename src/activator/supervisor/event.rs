@@ -3,14 +3,16 @@
 //! Plain values. A log of events explains any run; whoever carries out actions decides nothing.
 
 use super::record::Record;
-use crate::activator::config::Application;
-use crate::activator::launch::{LaunchId, Outcome, Target};
+use crate::activator::config::{Application, Config};
+use crate::activator::launch::{ImageStamp, LaunchId, Outcome, Target};
 use crate::activator::notification::Notice;
 use std::sync::Arc;
 
 /// Something that happened. `listener` is the position of a notification service in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
+    /// The daemon has taken up what an earlier one left; sent once, after [`Event::Adopted`] and [`Event::Remembered`].
+    Started,
     /// An event notification was received.
     Notified {
         /// Who received it.
@@ -37,6 +39,15 @@ pub enum Event {
         /// The launch.
         launch: LaunchId,
         /// The system's reason.
+        reason: String,
+        /// The program's file as it is now; `None` if there is none.
+        image: Option<ImageStamp>,
+    },
+    /// A process that runs does not do its work, as whoever serves it has found; it is to be ended and counts as failed.
+    Unfit {
+        /// The launch.
+        launch: LaunchId,
+        /// What it did.
         reason: String,
     },
     /// A process has ended.
@@ -71,6 +82,40 @@ pub enum Event {
         /// The queue.
         target: Target,
     },
+    /// A person asks for processes as a notification would.
+    Kicked {
+        /// Name of the application.
+        app: String,
+        /// The listener to name to the handler, if no notification came before.
+        listener: usize,
+        /// The queue, if no notification came before.
+        target: Target,
+    },
+    /// A person wants nothing of this application launched for now.
+    Paused {
+        /// Name of the application.
+        app: String,
+    },
+    /// The opposite.
+    Resumed {
+        /// Name of the application.
+        app: String,
+    },
+    /// The configuration was changed, and can be used.
+    Reconfigured {
+        /// What it says now.
+        config: Arc<Config>,
+    },
+    /// The configuration was changed, and cannot be used; nothing follows from it but lines in the log.
+    ReloadRefused {
+        /// Everything that is wrong with it.
+        faults: Vec<String>,
+    },
+    /// Somebody says that an application is to be tried again at once, whatever its processes did.
+    TryAgain {
+        /// Name of the application.
+        app: String,
+    },
     /// The daemon is to stop; a second request kills what still runs.
     ShutdownRequested,
     /// The time that [`super::Supervisor::wake_at`] named has come.
@@ -104,6 +149,18 @@ pub enum Action {
         launch: LaunchId,
         /// Its process.
         pid: u32,
+    },
+    /// Use this configuration from now on; its notification services stand where they stood.
+    UseConfig(Arc<Config>),
+    /// Listen on a notification service; anew, if it is listened on already.
+    Listen {
+        /// Its position.
+        listener: usize,
+    },
+    /// Listen on it no more.
+    StopListening {
+        /// Its position.
+        listener: usize,
     },
     /// Write to the log.
     Log(Record),

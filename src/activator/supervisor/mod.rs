@@ -2,21 +2,30 @@
 //!
 //! It keeps no clock, starts no process and talks to no server: time comes in with each event, launch ids from the source
 //! it was given, and everything to be done goes out as [`Action`]s. So every schedule can be tested without waiting.
-//! Counting is left to [`slots`](crate::activator::slots), finding the application to `routing`, the stop to `stopping`.
+//! Counting is left to [`slots`](crate::activator::slots), finding the application to `routing`, the stop to `stopping`,
+//! what people ask for to `operator`.
 
 mod event;
+mod limits;
+mod operator;
+mod process_record;
+mod reconfiguring;
 mod record;
+mod residents;
 mod routing;
 mod state;
 mod stopping;
 
 pub use event::{Action, Event, LaunchOrder};
+pub use operator::{AppCount, OperatorRecord};
+pub use process_record::ProcessRecord;
 pub use record::Record;
 
-use crate::activator::config::Config;
-use crate::activator::launch::{LaunchId, Outcome, Target};
+use crate::activator::config::{Config, Kind};
+use crate::activator::launch::{ImageStamp, LaunchId, Outcome, Target};
 use crate::activator::notification::{Notice, QueueEvent};
 use crate::activator::slots::LaunchPermit;
+use limits::Ended;
 use routing::{Route, Routes};
 use state::{AppState, Launch, Phase};
 use std::collections::BTreeMap;
@@ -60,7 +69,7 @@ impl Supervisor {
     pub fn new(config: Arc<Config>, ids: impl FnMut() -> LaunchId + Send + 'static) -> Self {
         let apps = config.applications.iter().map(|app| AppState::new(Arc::clone(app))).collect();
         Self {
-            routes: Routes::new(&config.applications),
+            routes: Routes::new(config.applications.iter().cloned().map(Some)),
             config,
             apps,
             launches: BTreeMap::new(),
@@ -78,14 +87,24 @@ impl Supervisor {
         let mut actions = Vec::new();
         let out = &mut actions;
         match event {
-            Event::Notified { listener, notice } => self.notified(listener, &notice, out),
+            Event::Started => self.started(now, out),
+            Event::Notified { listener, notice } => self.notified(listener, &notice, now, out),
             Event::Unreadable { listener, reason } => self.unreadable(listener, reason, out),
             Event::Launched { launch, pid } => self.launched(launch, pid, now, out),
-            Event::LaunchFailed { launch, reason } => self.launch_failed(launch, reason, now, out),
+            Event::LaunchFailed { launch, reason, image } => {
+                self.launch_failed(launch, (reason, image), now, out);
+            }
+            Event::Unfit { launch, reason } => self.unfit(launch, reason, now, out),
             Event::Exited { launch, outcome } => self.exited(launch, outcome, now, out),
             Event::Adopted { launch, app, pid } => self.adopted(launch, app, pid, now, out),
-            Event::Remembered { app, listener, target } => self.remembered(app, listener, target, out),
-            Event::Reconcile { listener, target } => self.reconcile(listener, target, out),
+            Event::Remembered { app, listener, target } => self.remembered(app, (listener, target), now, out),
+            Event::Reconcile { listener, target } => self.reconcile(listener, target, now, out),
+            Event::Kicked { app, listener, target } => self.kicked(&app, (listener, target), now, out),
+            Event::Paused { app } => self.paused(&app, out),
+            Event::Resumed { app } => self.resumed(&app, now, out),
+            Event::Reconfigured { config } => self.reconfigured(&config, now, out),
+            Event::ReloadRefused { faults } => Self::reload_refused(faults, out),
+            Event::TryAgain { app } => self.try_again(&app, now, out),
             Event::ShutdownRequested => self.shutdown_requested(now, out),
             Event::Tick => self.tick(now, out),
         }
@@ -95,12 +114,11 @@ impl Supervisor {
     /// When [`Event::Tick`] is due next, if anything waits for time to pass.
     #[must_use]
     pub fn wake_at(&self) -> Option<Instant> {
-        let retries = self.apps.iter().filter_map(|state| state.retry_at);
-        let retries = retries.filter(|_| self.stage == Stage::Running);
-        retries.chain(self.stop_deadlines()).min()
+        self.limit_deadlines().chain(self.stop_deadlines()).min()
     }
 
-    /// Processes of the application at `index` in the configuration that run or are being started.
+    /// Processes of the application at `index` that run or are being started. Applications count in the order in which
+    /// they came, first those of the first configuration; one that is configured no more keeps its place.
     #[must_use]
     pub fn running(&self, index: usize) -> u32 {
         self.apps.get(index).map_or(0, |state| state.slots.occupied())
@@ -112,12 +130,12 @@ impl Supervisor {
         self.apps.get(index).is_some_and(|state| state.slots.is_pending())
     }
 
-    fn notified(&mut self, listener: usize, notice: &Notice, out: &mut Vec<Action>) {
+    fn notified(&mut self, listener: usize, notice: &Notice, now: Instant, out: &mut Vec<Action>) {
         let target = Target::from(notice);
         match &notice.event {
             QueueEvent::QueueActivation => {
                 if let Some(app) = self.route(&target, out) {
-                    self.activate(app, listener, target, out);
+                    self.activate(app, (listener, target), now, out);
                 }
             }
             QueueEvent::QueueDisabled => out.push(Action::Log(Record::QueueDisabled { target })),
@@ -151,43 +169,59 @@ impl Supervisor {
         Some(index)
     }
 
-    fn activate(&mut self, index: usize, listener: usize, target: Target, out: &mut Vec<Action>) {
+    fn activate(&mut self, index: usize, source: (usize, Target), now: Instant, out: &mut Vec<Action>) {
         let state = &mut self.apps[index];
         let app = state.app.name.clone();
-        state.last = Some((listener, target.clone()));
-        if self.stage != Stage::Running {
+        state.last = Some(source.clone());
+        let (listener, target) = source;
+        if self.stage != Stage::Running || state.paused {
             state.slots.remember();
             out.push(Action::Log(Record::Postponed { app: app.clone(), target: target.clone() }));
             out.push(Action::Remember { app, listener, target });
             return;
         }
+        if !self.may_launch(index, now, out) {
+            self.apps[index].slots.remember();
+            self.journal_pending(index, out);
+            return;
+        }
+        let state = &mut self.apps[index];
         let permits = state.slots.notified();
-        let (running, max) = (state.slots.occupied(), state.slots.max());
+        let permits = self.within_rate(index, permits, now);
+        let slots = &self.apps[index].slots;
+        let (running, max) = (slots.occupied(), slots.max());
         let starting = u32::try_from(permits.len()).unwrap_or(u32::MAX);
         out.push(Action::Log(match starting {
             0 => Record::AtMax { app: app.clone(), max },
             _ => Record::Notified { app: app.clone(), target: target.clone(), starting, running, max },
         }));
-        self.launch(index, permits, out);
+        self.launch(index, permits, now, out);
         self.journal_pending(index, out);
     }
 
     /// Starts one process for each permit, on behalf of the last notification.
-    fn launch(&mut self, index: usize, permits: Vec<LaunchPermit>, out: &mut Vec<Action>) {
+    fn launch(&mut self, index: usize, permits: Vec<LaunchPermit>, now: Instant, out: &mut Vec<Action>) {
         let state = &mut self.apps[index];
         if permits.is_empty() {
             return;
         }
-        state.retry_at = None;
         let (listener, target) =
             state.last.clone().expect("permits are given for a notification, which is kept");
         for permit in permits {
             let launch = (self.ids)();
+            state.policy.launched(now);
             let app = Arc::clone(&state.app);
             let order = LaunchOrder { launch, app, listener, target: target.clone() };
             let program = state.app.command.display().to_string();
             let command_line = std::iter::once(program).chain(order.arguments()).collect();
-            let started = Launch { app: index, permit, command_line, phase: Phase::Starting };
+            let started = Launch {
+                app: index,
+                permit,
+                command_line,
+                phase: Phase::Starting,
+                deadline: None,
+                ending: None,
+            };
             self.launches.insert(launch, started);
             out.push(Action::Launch(order));
         }
@@ -215,8 +249,12 @@ impl Supervisor {
             return;
         };
         launch.phase = Phase::Running { pid, since: Some(now) };
-        let state = &mut self.apps[launch.app];
-        state.failures = 0;
+        let index = launch.app;
+        let deadline = self.deadline(index, now);
+        let launch = self.launches.get_mut(&id).expect("the launch was found just now");
+        launch.deadline = deadline;
+        let state = &mut self.apps[index];
+        state.last_failure = None;
         out.push(Action::Log(Record::Launched {
             launch: id,
             app: state.app.name.clone(),
@@ -227,10 +265,18 @@ impl Supervisor {
         }));
         if self.stage != Stage::Running {
             self.terminate(id, now, out);
+        } else if self.is_retired(id) {
+            self.end_retired(id, now, out);
         }
     }
 
-    fn launch_failed(&mut self, id: LaunchId, reason: String, now: Instant, out: &mut Vec<Action>) {
+    fn launch_failed(
+        &mut self,
+        id: LaunchId,
+        failure: (String, Option<ImageStamp>),
+        now: Instant,
+        out: &mut Vec<Action>,
+    ) {
         if !self.launches.get(&id).is_some_and(|launch| matches!(launch.phase, Phase::Starting)) {
             out.push(Action::Log(Record::StrayReport { launch: id, what: "failed" }));
             return;
@@ -238,10 +284,14 @@ impl Supervisor {
         let launch = self.launches.remove(&id).expect("the launch was found just now");
         let state = &mut self.apps[launch.app];
         state.slots.release(launch.permit);
-        state.slots.remember();
-        let retry_in = (self.stage == Stage::Running).then(|| state.postpone(now));
-        let app = state.app.name.clone();
-        out.push(Action::Log(Record::LaunchFailed { launch: id, app, reason, retry_in }));
+        if state.app.kind != Kind::Resident && !state.is_retired {
+            state.slots.remember();
+        }
+        let is_wanted = self.stage == Stage::Running && !state.is_retired;
+        let (app, reason) = (state.app.name.clone(), failure.0.clone());
+        let repeated = state.last_failure.replace(failure.clone()) == Some(failure);
+        let retry_in = if is_wanted { self.judge_start(launch.app, id, now, out) } else { None };
+        out.push(Action::Log(Record::LaunchFailed { launch: id, app, reason, retry_in, repeated }));
         self.journal_pending(launch.app, out);
         self.stop_if_done(out);
     }
@@ -253,25 +303,37 @@ impl Supervisor {
         };
         let state = &mut self.apps[launch.app];
         state.slots.release(launch.permit);
+        let lasted = launch.phase.since().map(|since| now.saturating_duration_since(since));
         out.push(Action::Log(Record::Exited {
             launch: id,
             app: state.app.name.clone(),
             pid: launch.phase.pid(),
             outcome,
             asked: matches!(launch.phase, Phase::Terminating { .. } | Phase::Killed { .. }),
-            lasted: launch.phase.since().map(|since| now.saturating_duration_since(since)),
+            lasted,
             running: state.slots.occupied(),
         }));
-        self.act_on_pending(launch.app, out);
+        if self.stage == Stage::Running {
+            let ended = Ended { launch: id, app: launch.app, ending: launch.ending, lasted, outcome };
+            self.judge_exit(&ended, now, out);
+            self.act_on_pending(launch.app, now, out);
+            self.keep_alive(launch.app, now, out);
+        }
         self.stop_if_done(out);
     }
 
-    fn act_on_pending(&mut self, index: usize, out: &mut Vec<Action>) {
+    fn act_on_pending(&mut self, index: usize, now: Instant, out: &mut Vec<Action>) {
         let state = &mut self.apps[index];
-        if self.stage == Stage::Running && state.app.enabled {
-            let permits = state.slots.take_pending();
-            self.launch(index, permits, out);
+        if self.stage != Stage::Running || !state.is_launchable() || state.policy.allowance(now).is_err() {
+            return;
         }
+        let permits = state.slots.take_pending();
+        if permits.is_empty() {
+            return;
+        }
+        let permits = self.within_rate(index, permits, now);
+        self.launch(index, permits, now, out);
+        self.journal_pending(index, out);
     }
 
     fn adopted(&mut self, launch: LaunchId, app: String, pid: u32, now: Instant, out: &mut Vec<Action>) {
@@ -285,53 +347,63 @@ impl Supervisor {
         }
         let permit = self.apps[index].slots.adopt();
         let phase = Phase::Running { pid, since: None };
-        self.launches.insert(launch, Launch { app: index, permit, command_line: Vec::new(), phase });
+        let deadline = self.deadline(index, now);
+        let adopted = Launch { app: index, permit, command_line: Vec::new(), phase, deadline, ending: None };
+        self.launches.insert(launch, adopted);
         out.push(Action::Log(Record::Adopted { launch, app, pid }));
-        if self.stage != Stage::Running {
+        if self.apps[index].app.kind.feed().is_some() {
+            self.end_orphan(launch, now, out);
+        } else if self.stage != Stage::Running {
             self.terminate(launch, now, out);
         }
     }
 
-    fn remembered(&mut self, app: String, listener: usize, target: Target, out: &mut Vec<Action>) {
+    fn remembered(&mut self, app: String, source: (usize, Target), now: Instant, out: &mut Vec<Action>) {
         match self.named(&app) {
-            Some(index) if self.apps[index].app.enabled => self.activate(index, listener, target, out),
-            Some(_) => out.push(Action::Log(Record::Disabled { app, target })),
+            Some(index) if self.apps[index].app.enabled => self.activate(index, source, now, out),
+            Some(_) => out.push(Action::Log(Record::Disabled { app, target: source.1 })),
             None => out.push(Action::Log(Record::NoSuchApplication { app, pid: None })),
         }
     }
 
     /// A child that runs may be about to read; only a queue without any is helped.
-    fn reconcile(&mut self, listener: usize, target: Target, out: &mut Vec<Action>) {
+    fn reconcile(&mut self, listener: usize, target: Target, now: Instant, out: &mut Vec<Action>) {
         let Some(index) = self.route(&target, out) else { return };
         let state = &mut self.apps[index];
-        let idle = state.slots.occupied() == 0 && state.retry_at.is_none();
-        if self.stage == Stage::Running && idle {
+        let idle = state.slots.occupied() == 0 && state.policy.allowance(now).is_ok();
+        if self.stage == Stage::Running && idle && state.is_launchable() {
             state.last = Some((listener, target.clone()));
             let permits = state.slots.notified();
             out.push(Action::Log(Record::Reconciled { app: state.app.name.clone(), target }));
-            self.launch(index, permits, out);
+            self.launch(index, permits, now, out);
         }
     }
 
     fn tick(&mut self, now: Instant, out: &mut Vec<Action>) {
-        if self.stage != Stage::Running {
-            self.stop_tick(now, out);
-            return;
-        }
-        for index in 0..self.apps.len() {
-            if self.apps[index].retry_at.is_some_and(|at| at <= now) {
-                self.apps[index].retry_at = None;
-                self.act_on_pending(index, out);
-            }
+        self.stop_tick(now, out);
+        if self.stage == Stage::Running {
+            self.end_overdue(now, out);
+            self.act_on_waiting(now, out);
         }
     }
 
     fn named(&self, app: &str) -> Option<usize> {
-        self.apps.iter().position(|state| state.app.name == app)
+        self.apps.iter().position(|state| state.app.name == app && !state.is_retired)
+    }
+
+    fn is_retired(&self, launch: LaunchId) -> bool {
+        self.launches.get(&launch).is_some_and(|launch| self.apps[launch.app].is_retired)
     }
 }
 
 #[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
 mod schedule_tests;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
+/// What tests of other parts build a supervisor with.
+#[cfg(test)]
+pub(super) mod testing {
+    pub(in crate::activator) use super::tests::{config, counting_ids, notice};
+}

@@ -2,7 +2,9 @@
 //!
 //! The text is for people; programs take the fields. Knows no logging library.
 
-use crate::activator::config::LogLevel;
+use super::operator::OperatorRecord;
+use super::process_record::ProcessRecord;
+use crate::activator::config::{Change, LogLevel};
 use crate::activator::launch::{LaunchId, Outcome, Target};
 use crate::activator::notification::QueueEvent;
 use std::fmt;
@@ -112,8 +114,10 @@ pub enum Record {
         app: String,
         /// The system's reason.
         reason: String,
-        /// When it is tried again; `None` while the daemon stops.
+        /// When it is tried again; `None` while the daemon stops, or when the application is given up.
         retry_in: Option<Duration>,
+        /// Whether the attempt before failed for the same reason, with the same file of the program.
+        repeated: bool,
     },
     /// A process has ended.
     Exited {
@@ -155,6 +159,16 @@ pub enum Record {
         /// The queue.
         target: Target,
     },
+    /// The configuration is different, and in effect.
+    Reconfigured {
+        /// One difference.
+        change: Change,
+    },
+    /// The configuration was changed and cannot be used; the one before stays in effect.
+    ReloadRefused {
+        /// One thing that is wrong with it.
+        fault: String,
+    },
     /// The daemon begins to stop.
     Stopping {
         /// Processes that run or are being started.
@@ -191,6 +205,10 @@ pub enum Record {
     },
     /// The daemon stops now.
     Stopped,
+    /// A person asked for something.
+    Operator(OperatorRecord),
+    /// How processes are kept.
+    Process(ProcessRecord),
     /// Something was reported about a launch that is not known, or not in a state for it.
     StrayReport {
         /// The launch.
@@ -213,7 +231,12 @@ impl Record {
             | Self::Postponed { .. }
             | Self::Stopping { .. }
             | Self::Terminating { .. }
+            | Self::Operator(_)
             | Self::Stopped => LogLevel::Info,
+            Self::Reconfigured { change: Change::NeedsRestart { .. } } => LogLevel::Warn,
+            Self::Reconfigured { .. } => LogLevel::Info,
+            Self::Process(record) => record.level(),
+            Self::LaunchFailed { repeated: true, .. } => LogLevel::Debug,
             Self::Exited { outcome: Outcome::Code(0), .. } | Self::Exited { asked: true, .. } => {
                 LogLevel::Info
             }
@@ -227,9 +250,10 @@ impl Record {
             | Self::NoSuchApplication { .. }
             | Self::Killing { .. }
             | Self::StrayReport { .. } => LogLevel::Warn,
-            Self::QueueDisabled { .. } | Self::LaunchFailed { .. } | Self::LeftBehind { .. } => {
-                LogLevel::Error
-            }
+            Self::ReloadRefused { .. }
+            | Self::QueueDisabled { .. }
+            | Self::LaunchFailed { .. }
+            | Self::LeftBehind { .. } => LogLevel::Error,
         }
     }
 
@@ -273,8 +297,10 @@ impl Record {
             Self::Reconciled { app, target } => {
                 write!(f, "messages wait in {target} and nobody reads: starting {app} without a notification")
             }
+            Self::Reconfigured { change } => write!(f, "configuration: {change}"),
+            Self::ReloadRefused { fault } => write!(f, "the changed configuration is not used: {fault}"),
             Self::Postponed { app, target } => {
-                write!(f, "notification for {target} is kept for the next start of the activator ({app})")
+                write!(f, "notification for {target} is kept: nothing of {app} is launched now")
             }
             other => other.write_process(f),
         }
@@ -288,11 +314,11 @@ impl Record {
                     "launched {app} as process {pid} ({launch}), {running} of {max} running: {command_line:?}"
                 )
             }
-            Self::LaunchFailed { launch, app, reason, retry_in } => {
+            Self::LaunchFailed { launch, app, reason, retry_in, repeated: _ } => {
                 write!(f, "cannot launch {app} ({launch}): {reason}; ")?;
                 match retry_in {
                     Some(delay) => write!(f, "next try in {delay:?}"),
-                    None => f.write_str("next try after the activator's restart"),
+                    None => f.write_str("there is no further try before the activator's restart"),
                 }
             }
             Self::Exited { launch, app, pid, outcome, lasted, running, asked: _ } => {
@@ -302,6 +328,7 @@ impl Record {
                 }
                 write!(f, ", {running} still running")
             }
+            Self::Process(record) => write!(f, "{record}"),
             Self::Adopted { launch, app, pid } => write!(f, "{app} still runs as process {pid} ({launch})"),
             Self::NoSuchApplication { app, pid: Some(pid) } => {
                 write!(f, "process {pid} is left alone: application {app} is not configured any more")
@@ -309,6 +336,7 @@ impl Record {
             Self::NoSuchApplication { app, pid: None } => {
                 write!(f, "a kept notification is dropped: application {app} is not configured any more")
             }
+            Self::Operator(record) => write!(f, "{record}"),
             Self::StrayReport { launch, what } => {
                 write!(f, "launch {launch} was reported {what} out of turn")
             }

@@ -83,7 +83,11 @@ impl World {
                     assert!(self.starting.remove(&launch).or(self.running.remove(&launch)).is_some());
                     self.ended += 1;
                 }
-                Action::Terminate { .. } | Action::Log(_) => {}
+                Action::Terminate { .. }
+                | Action::UseConfig(_)
+                | Action::Listen { .. }
+                | Action::StopListening { .. }
+                | Action::Log(_) => {}
                 Action::Stop => self.stopped = true,
             }
         }
@@ -177,7 +181,7 @@ impl World {
         self.starting.remove(&launch);
         if self.random.below(4) == 0 {
             self.ended += 1;
-            self.handle(Event::LaunchFailed { launch, reason: "no memory".to_owned() });
+            self.handle(Event::LaunchFailed { launch, reason: "no memory".to_owned(), image: None });
             assert!(
                 self.supervisor.is_pending(app),
                 "seed {}: a failed launch of app{app} is forgotten",
@@ -191,9 +195,20 @@ impl World {
 
     fn end_one(&mut self) {
         let Some((launch, _)) = pick(&self.running, &mut self.random) else { return };
-        self.running.remove(&launch);
+        let outcome = if self.random.below(3) == 0 { Outcome::Code(1) } else { Outcome::Code(0) };
+        self.end(launch, outcome);
+    }
+
+    fn end(&mut self, launch: LaunchId, outcome: Outcome) {
+        let app = self.running.remove(&launch).unwrap();
         self.ended += 1;
-        self.handle(Event::Exited { launch, outcome: Outcome::Code(1) });
+        self.handle(Event::Exited { launch, outcome });
+        let is_answered = outcome == Outcome::Code(0) || self.is_stopping();
+        assert!(
+            is_answered || self.supervisor.is_pending(app) || self.alive(app) > 0,
+            "seed {}: what app{app} failed at is forgotten",
+            self.seed
+        );
     }
 
     fn pass_time(&mut self) {
@@ -210,8 +225,8 @@ impl World {
                 self.starting.remove(&launch);
                 self.running.insert(launch, app);
                 self.handle(Event::Launched { launch, pid: 1 });
-            } else if !self.running.is_empty() {
-                self.end_one();
+            } else if let Some((launch, _)) = pick(&self.running, &mut self.random) {
+                self.end(launch, Outcome::Code(0));
             } else if let Some(at) = self.supervisor.wake_at() {
                 self.now = at;
                 self.handle(Event::Tick);

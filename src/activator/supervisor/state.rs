@@ -4,16 +4,12 @@
 
 use super::record::Record;
 use crate::activator::config::Application;
-use crate::activator::launch::Target;
+use crate::activator::exit_policy::ExitPolicy;
+use crate::activator::launch::{ImageStamp, Target};
 use crate::activator::slots::{LaunchPermit, Slots};
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// First pause after a failed launch; doubled with each further failure up to [`MAX_RETRY`].
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-/// Longest pause between attempts to launch an application whose program cannot be started.
-const MAX_RETRY: Duration = Duration::from_secs(60);
+use std::time::Instant;
 
 /// What is known of one application.
 pub(super) struct AppState {
@@ -21,8 +17,13 @@ pub(super) struct AppState {
     pub(super) slots: Slots,
     /// The last notification, for whatever is started without one of its own.
     pub(super) last: Option<(usize, Target)>,
-    pub(super) failures: u32,
-    pub(super) retry_at: Option<Instant>,
+    pub(super) policy: ExitPolicy,
+    /// Why the last launch failed, until one succeeds; the same again is no news.
+    pub(super) last_failure: Option<(String, Option<ImageStamp>)>,
+    /// Whether a person has asked to launch nothing for now.
+    pub(super) paused: bool,
+    /// It is configured no more; what runs of it is ending.
+    pub(super) is_retired: bool,
     /// Server names that were warned of already.
     pub(super) strange_servers: HashSet<String>,
 }
@@ -33,6 +34,21 @@ pub(super) struct Launch {
     pub(super) permit: LaunchPermit,
     pub(super) command_line: Vec<String>,
     pub(super) phase: Phase,
+    /// When it has run long enough, if it may not run for ever.
+    pub(super) deadline: Option<Instant>,
+    /// Why it was asked to end, if not by the stop of the daemon.
+    pub(super) ending: Option<EndReason>,
+}
+
+/// Why a process was asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndReason {
+    /// By the daemon, for reasons of its own; no fault of the process.
+    Asked,
+    /// It ran too long.
+    TimedOut,
+    /// Whoever serves it found that it does not do its work.
+    Unfit,
 }
 
 /// How far a launch is. `since` is `None` for an adopted process.
@@ -48,23 +64,28 @@ impl AppState {
     pub(super) fn new(app: Arc<Application>) -> Self {
         Self {
             slots: Slots::new(app.min, app.max),
+            policy: ExitPolicy::new(app.backoff.clone(), app.rate),
             app,
             last: None,
-            failures: 0,
-            retry_at: None,
+            last_failure: None,
+            paused: false,
+            is_retired: false,
             strange_servers: HashSet::new(),
         }
     }
 
-    /// Sets the time of the next attempt. Several launches that fail together count once.
-    pub(super) fn postpone(&mut self, now: Instant) -> Duration {
-        if let Some(at) = self.retry_at.filter(|at| *at > now) {
-            return at - now;
-        }
-        let delay = FIRST_RETRY.saturating_mul(1 << self.failures.min(16)).min(MAX_RETRY);
-        self.failures += 1;
-        self.retry_at = Some(now + delay);
-        delay
+    /// Whether anything of it may be launched at all.
+    pub(super) fn is_launchable(&self) -> bool {
+        self.app.enabled && !self.is_retired && !self.paused
+    }
+
+    /// Goes on as `app`, which begins with a clean record.
+    pub(super) fn reconfigure(&mut self, app: Arc<Application>) {
+        self.slots.resize(app.min, app.max);
+        self.policy.renew(app.backoff.clone(), app.rate);
+        self.app = app;
+        self.last_failure = None;
+        self.strange_servers.clear();
     }
 
     pub(super) fn other_server(&self, target: &Target) -> Record {

@@ -57,7 +57,9 @@ impl Supervisor {
         for id in self.ids_of_launches() {
             match (self.launches[&id].phase, self.stage) {
                 (Phase::Terminating { kill_at, .. }, _) if kill_at <= now => self.kill(id, now, out),
-                (Phase::Killed { give_up_at, .. }, _) if give_up_at <= now => self.leave_behind(id, out),
+                (Phase::Killed { give_up_at, .. }, Stage::Stopping { .. }) if give_up_at <= now => {
+                    self.leave_behind(id, out);
+                }
                 (Phase::Starting, Stage::Stopping { give_up_at }) if give_up_at <= now => {
                     self.leave_behind(id, out);
                 }
@@ -71,7 +73,7 @@ impl Supervisor {
     pub(super) fn stop_deadlines(&self) -> impl Iterator<Item = Instant> + '_ {
         self.launches.values().filter_map(|launch| match (launch.phase, self.stage) {
             (Phase::Terminating { kill_at, .. }, _) => Some(kill_at),
-            (Phase::Killed { give_up_at, .. }, _) => Some(give_up_at),
+            (Phase::Killed { give_up_at, .. }, Stage::Stopping { .. }) => Some(give_up_at),
             (Phase::Starting, Stage::Stopping { give_up_at }) => Some(give_up_at),
             _ => None,
         })

@@ -22,7 +22,7 @@ impl Resolver for Nothing {
 }
 
 /// A configuration with the given applications; each text adds keys to one that reads queue `q0`, `q1` and so on.
-pub(super) fn config(apps: &[&str]) -> Arc<Config> {
+pub(in crate::activator) fn config(apps: &[&str]) -> Arc<Config> {
     let mut text = "[[notification]]\nname = \"//n\"\nconnection = \"server=x\"\n".to_owned();
     for (index, keys) in apps.iter().enumerate() {
         text.push_str(&format!("[[app]]\nname = \"app{index}\"\ncommand = \"/bin/app\"\n{keys}\n"));
@@ -34,7 +34,7 @@ pub(super) fn config(apps: &[&str]) -> Arc<Config> {
 }
 
 /// Launch ids 1, 2, 3 and so on, different for each life of a daemon.
-pub(super) fn counting_ids(life: u128) -> impl FnMut() -> LaunchId + Send {
+pub(in crate::activator) fn counting_ids(life: u128) -> impl FnMut() -> LaunchId + Send {
     let mut next = life << 64;
     move || {
         next += 1;
@@ -42,7 +42,7 @@ pub(super) fn counting_ids(life: u128) -> impl FnMut() -> LaunchId + Send {
     }
 }
 
-pub(super) fn notice(server: &str, queue: &str) -> Notice {
+pub(in crate::activator) fn notice(server: &str, queue: &str) -> Notice {
     Notice {
         event: QueueEvent::QueueActivation,
         server: server.to_owned(),
@@ -54,26 +54,26 @@ pub(super) fn notice(server: &str, queue: &str) -> Notice {
 }
 
 /// A supervisor with a hand-moved clock.
-struct Bench {
-    supervisor: Supervisor,
-    now: Instant,
+pub(super) struct Bench {
+    pub(super) supervisor: Supervisor,
+    pub(super) now: Instant,
 }
 
 impl Bench {
-    fn new(apps: &[&str]) -> Self {
+    pub(super) fn new(apps: &[&str]) -> Self {
         Self { supervisor: Supervisor::new(config(apps), counting_ids(0)), now: Instant::now() }
     }
 
-    fn handle(&mut self, event: Event) -> Vec<Action> {
+    pub(super) fn handle(&mut self, event: Event) -> Vec<Action> {
         self.supervisor.handle(event, self.now)
     }
 
-    fn notify(&mut self, queue: &str) -> Vec<Action> {
+    pub(super) fn notify(&mut self, queue: &str) -> Vec<Action> {
         self.handle(Event::Notified { listener: 0, notice: notice("S", queue) })
     }
 
     /// Notifies and reports every launch as running, with the launch number as process id.
-    fn notify_and_run(&mut self, queue: &str) -> Vec<LaunchId> {
+    pub(super) fn notify_and_run(&mut self, queue: &str) -> Vec<LaunchId> {
         let launches: Vec<_> = orders(&self.notify(queue)).iter().map(|order| order.launch).collect();
         for launch in &launches {
             self.handle(Event::Launched { launch: *launch, pid: 100 });
@@ -81,17 +81,17 @@ impl Bench {
         launches
     }
 
-    fn exit(&mut self, launch: LaunchId) -> Vec<Action> {
+    pub(super) fn exit(&mut self, launch: LaunchId) -> Vec<Action> {
         self.handle(Event::Exited { launch, outcome: Outcome::Code(0) })
     }
 
-    fn tick_when_due(&mut self) -> Vec<Action> {
+    pub(super) fn tick_when_due(&mut self) -> Vec<Action> {
         self.now = self.supervisor.wake_at().expect("something waits for time to pass");
         self.handle(Event::Tick)
     }
 }
 
-fn orders(actions: &[Action]) -> Vec<LaunchOrder> {
+pub(super) fn orders(actions: &[Action]) -> Vec<LaunchOrder> {
     let launches = actions.iter().filter_map(|action| match action {
         Action::Launch(order) => Some(order.clone()),
         _ => None,
@@ -99,7 +99,7 @@ fn orders(actions: &[Action]) -> Vec<LaunchOrder> {
     launches.collect()
 }
 
-fn records(actions: &[Action]) -> Vec<String> {
+pub(super) fn records(actions: &[Action]) -> Vec<String> {
     let records = actions.iter().filter_map(|action| match action {
         Action::Log(record) => Some(record.to_string()),
         _ => None,
@@ -107,11 +107,11 @@ fn records(actions: &[Action]) -> Vec<String> {
     records.collect()
 }
 
-fn remembers(actions: &[Action]) -> bool {
+pub(super) fn remembers(actions: &[Action]) -> bool {
     actions.iter().any(|action| matches!(action, Action::Remember { .. }))
 }
 
-fn id(value: u128) -> LaunchId {
+pub(super) fn id(value: u128) -> LaunchId {
     LaunchId::from_u128(value)
 }
 
@@ -140,8 +140,8 @@ fn launch_and_exit_are_logged_with_command_line_and_duration() {
     bench.now += Duration::from_millis(1500);
     let actions = bench.handle(Event::Exited { launch: id(1), outcome: Outcome::Signal(9) });
     assert_eq!(
-        records(&actions),
-        [format!("app0 process 7 ({}) ended with signal 9 after 1.500 s, 0 still running", id(1))]
+        records(&actions)[0],
+        format!("app0 process 7 ({}) ended with signal 9 after 1.500 s, 0 still running", id(1))
     );
 }
 
@@ -235,12 +235,13 @@ fn a_failed_launch_is_remembered_and_tried_again_ever_more_slowly() {
     let mut delays = Vec::new();
     for _ in 0..8 {
         let before = bench.now;
-        let failed = bench.handle(Event::LaunchFailed { launch, reason: "no such file".to_owned() });
+        let failed =
+            bench.handle(Event::LaunchFailed { launch, reason: "no such file".to_owned(), image: None });
         assert!(remembers(&failed) && orders(&failed).is_empty());
         launch = orders(&bench.tick_when_due())[0].launch;
         delays.push((bench.now - before).as_secs());
     }
-    assert_eq!(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
+    assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128]);
     bench.handle(Event::Launched { launch, pid: 5 });
     assert_eq!(bench.supervisor.wake_at(), None);
     assert!(!bench.supervisor.is_pending(0));
@@ -347,12 +348,12 @@ fn reports_about_unknown_launches_change_nothing() {
     let mut bench = Bench::new(&[""]);
     for event in [
         Event::Launched { launch: id(5), pid: 1 },
-        Event::LaunchFailed { launch: id(5), reason: String::new() },
+        Event::LaunchFailed { launch: id(5), reason: String::new(), image: None },
         Event::Exited { launch: id(5), outcome: Outcome::Unknown },
     ] {
         assert!(matches!(&bench.handle(event)[..], [Action::Log(Record::StrayReport { .. })]));
     }
     bench.notify_and_run("q0");
-    bench.handle(Event::LaunchFailed { launch: id(1), reason: String::new() });
+    bench.handle(Event::LaunchFailed { launch: id(1), reason: String::new(), image: None });
     assert_eq!(bench.supervisor.running(0), 1, "a launch that runs cannot fail to start any more");
 }

@@ -56,7 +56,7 @@ pub struct Batch {
     messages: Vec<Message>,
     earlier: Earlier,
     orders: mpsc::Sender<Order>,
-    afterwards: Afterwards,
+    pub(super) afterwards: Afterwards,
 }
 
 impl Batch {

@@ -7,6 +7,7 @@ mod actor;
 mod afterwards;
 mod batch;
 mod link;
+mod partial;
 mod received;
 
 use std::time::Duration;

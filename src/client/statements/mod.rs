@@ -5,14 +5,16 @@
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
 //! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE, `attempts`, `dead_letters` and `work_items` the tables of
 //! the receiving half, `pending` what is still on its way, `shared_pool` and `ledger` the tables of the sending half,
-//! `requests` requests and the table of those who wait for replies, `objects` and `tables` the set-up, `callers` a look at
-//! texts of the caller's own. Nothing here sends anything.
+//! `requests` requests and the table of those who wait for replies, `objects` and `tables` the set-up, `inspection` what
+//! looks at a server, `callers` a look at texts of the caller's own. Nothing here sends anything.
 
 mod attempts;
 mod callers;
 mod dead_letters;
+pub(crate) mod inspection;
 mod ledger;
 pub(crate) mod objects;
+mod partial;
 mod pending;
 mod receiving;
 mod requests;
@@ -33,6 +35,7 @@ pub(crate) use dead_letters::{
     delete_dead_letter, get_dead_letter, hand_back_dead_letter, list_dead_letters, purge_dead_letters,
 };
 pub(crate) use ledger::{Due, NEXT_DUE, delay, delete_delayed, due_messages, prune_sent, send_once};
+pub(crate) use partial::{GIVE_BACK_AND_GO_ON, attempts_on};
 pub(crate) use pending::{
     CAUSE_MESSAGES, PENDING_RIGHTS, count_pending, delivery_status, endpoint, note_unsent, pending_messages,
     pending_messages_lent, take_cause,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::client::body::Body;
 use crate::client::ids::ConversationGroup;
+use crate::client::inspection::QueueLocation;
 use crate::client::message::{Message, OutgoingMessage};
 use crate::client::names::{ContractName, MessageTypeName, QueueName, ServiceName};
 use crate::client::topology::{QueueSettings, RouteSettings, SentBy, Validation};
@@ -59,6 +60,7 @@ fn every_text() -> Vec<String> {
         end_conversation(handle),
         end_with_error(handle, 1, "text"),
         conversation_timer(handle, 1),
+        attempts_on(handle),
     ];
     for scope in [Scope::Own, Scope::Joined, Scope::Guest] {
         for size in SEND_SIZES {
@@ -69,10 +71,12 @@ fn every_text() -> Vec<String> {
     let mut texts: Vec<String> = statements.iter().map(|statement| statement.text().to_owned()).collect();
     texts.extend([SESSION_SETTINGS, SESSION_CHECK, BROKER_INSTANCE].map(str::to_owned));
     texts.extend([save_transaction("r"), rollback_to("r")]);
+    texts.push(GIVE_BACK_AND_GO_ON.to_owned());
     texts.extend(receiving_texts());
     texts.extend(table_texts());
     texts.extend(request_texts());
     texts.extend(set_up_texts());
+    texts.extend(inspection_texts());
     texts
 }
 
@@ -230,6 +234,34 @@ fn table_texts() -> Vec<String> {
     let mut texts: Vec<String> = statements.iter().map(|statement| statement.text().to_owned()).collect();
     texts.push(format!("BEGIN TRANSACTION; {}", take_cause(&queue, handle)));
     texts.extend([PENDING_RIGHTS, NEXT_DUE].map(str::to_owned));
+    texts
+}
+
+fn inspection_texts() -> Vec<String> {
+    let queue = QueueName::in_schema("dbo", "a ]queue").unwrap();
+    let service = ServiceName::new("//t/service").unwrap();
+    let here = QueueLocation::from(&queue);
+    let there = QueueLocation::in_database("other ] database", queue);
+    let mut texts = vec![
+        inspection::ready_queues([&here, &there].into_iter().enumerate()),
+        inspection::database_state(Some("x")).text().to_owned(),
+        inspection::monitor("x", 1).text().to_owned(),
+        inspection::service_contracts(&service).text().to_owned(),
+        inspection::service_rights(&service, Some("dbo")).text().to_owned(),
+    ];
+    for location in [&here, &there] {
+        texts.extend([inspection::ready(location), inspection::oldest(location)]);
+        for statement in [
+            inspection::queue_rights(location, "x"),
+            inspection::queue_settings(location),
+            inspection::queues_of(&location.prefix()),
+            inspection::depth(location, 1),
+            inspection::depth_by_state(location, 1),
+            inspection::event_notifications(location, 1),
+        ] {
+            texts.push(statement.text().to_owned());
+        }
+    }
     texts
 }
 

@@ -1,20 +1,19 @@
 //! Reads `activator.toml`, the native format, into the raw shape.
 //!
-//! Every key is taken by name and type; what is left over is reported with the nearest key that exists. Keys of the
-//! format that this program does not act on yet are refused by name: a limit that is read and not kept would be worse
-//! than none.
+//! Every key is taken by name and type; what is left over is reported with the nearest key that exists.
 
+mod comments;
+mod process;
 mod table;
 
 use super::fault::Report;
 use super::model::{LogFormat, LogLevel, LogRotation};
 use super::raw::{Format, RawApplication, RawConfig, RawLog, RawNotification};
 use crate::activator::text::LineIndex;
+use comments::has_comments;
+use std::net::SocketAddr;
 use table::Table;
 use toml::de::DeTable;
-
-/// Keys of an application that belong to the format and are not acted on yet.
-const LATER_APP_KEYS: [&str; 8] = ["user", "group", "umask", "timeout", "backoff", "rate", "limits", "feed"];
 
 /// Reads a whole file. `None` if it is not TOML; the report says so then.
 pub(crate) fn read(text: &str, report: &mut Report) -> Option<RawConfig> {
@@ -28,7 +27,7 @@ pub(crate) fn read(text: &str, report: &mut Report) -> Option<RawConfig> {
         return None;
     }
     let mut root = Table::root(document.get_ref(), &lines);
-    Some(config(&mut root, report))
+    Some(RawConfig { has_comments: has_comments(text), ..config(&mut root, report) })
 }
 
 fn one_line(message: &str) -> String {
@@ -36,13 +35,20 @@ fn one_line(message: &str) -> String {
 }
 
 fn config(root: &mut Table<'_>, report: &mut Report) -> RawConfig {
+    if root.boolean(report, "lenient").is_some_and(|lenient| lenient.value) {
+        report.be_lenient();
+    }
     let log = root.table(report, "log").map(|mut table| log(&mut table, report)).unwrap_or_default();
     let state_dir = root.table(report, "state").and_then(|mut table| {
         let dir = table.string(report, "dir");
         table.finish(report);
         dir
     });
-    root.not_supported_yet(report, &["metrics"]);
+    let metrics = root.table(report, "metrics").and_then(|mut table| {
+        let listen = table.parsed(report, "listen", address);
+        table.finish(report);
+        listen
+    });
     let mut notifications = Vec::new();
     for mut table in root.tables(report, "notification") {
         notifications.push(notification(&mut table, report));
@@ -52,7 +58,15 @@ fn config(root: &mut Table<'_>, report: &mut Report) -> RawConfig {
         applications.push(application(&mut table, report));
     }
     root.finish(report);
-    RawConfig { format: Format::Toml, notifications, applications, log, state_dir }
+    RawConfig {
+        format: Format::Toml,
+        has_comments: false,
+        notifications,
+        applications,
+        log,
+        state_dir,
+        metrics,
+    }
 }
 
 fn log(table: &mut Table<'_>, report: &mut Report) -> RawLog {
@@ -63,13 +77,14 @@ fn log(table: &mut Table<'_>, report: &mut Report) -> RawLog {
         ("debug", LogLevel::Debug),
         ("trace", LogLevel::Trace),
     ];
+    let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
     let rotations =
         [("daily", LogRotation::Daily), ("hourly", LogRotation::Hourly), ("never", LogRotation::Never)];
     let log = RawLog {
-        level: table.choice(report, "level", &levels),
-        format: table.choice(report, "format", &[("text", LogFormat::Text), ("json", LogFormat::Json)]),
+        level: table.choice(report, "level", &levels).map(|level| level.value),
+        format: table.choice(report, "format", &formats).map(|format| format.value),
         file: table.string(report, "file"),
-        rotation: table.choice(report, "rotation", &rotations),
+        rotation: table.choice(report, "rotation", &rotations).map(|rotation| rotation.value),
         keep: table.number(report, "keep", 1, 100_000),
     };
     table.finish(report);
@@ -79,6 +94,7 @@ fn log(table: &mut Table<'_>, report: &mut Report) -> RawLog {
 fn notification(table: &mut Table<'_>, report: &mut Report) -> RawNotification {
     let notification = RawNotification {
         name: table.required(report, "name", Table::string),
+        description: None,
         id: None,
         connection: table.required(report, "connection", Table::string),
         enabled: table.boolean(report, "enabled"),
@@ -88,7 +104,6 @@ fn notification(table: &mut Table<'_>, report: &mut Report) -> RawNotification {
 }
 
 fn application(table: &mut Table<'_>, report: &mut Report) -> RawApplication {
-    kind(table, report);
     let [server, database, schema, queue] = match table.required(report, "on", Table::table) {
         Some(mut on) => queue_address(&mut on, report),
         None => [None, None, None, None],
@@ -107,21 +122,17 @@ fn application(table: &mut Table<'_>, report: &mut Report) -> RawApplication {
         work_dir: table.string(report, "work_dir"),
         min: table.number(report, "min", 0, u32::from(u16::MAX)),
         max: table.number(report, "max", 0, u32::from(u16::MAX)),
-        stop_grace: table.duration(report, "stop_grace"),
+        process: process::read(table, report),
         environment: table.variables(report, "env"),
         pass_connection: table.boolean(report, "pass_connection"),
     };
-    table.not_supported_yet(report, &LATER_APP_KEYS);
     table.finish(report);
     application
 }
 
-fn kind(table: &mut Table<'_>, report: &mut Report) {
-    let kinds = [("launch", "launch"), ("resident", "resident"), ("feed", "feed")];
-    let line = table.line_of("kind");
-    if let Some(kind @ ("resident" | "feed")) = table.choice(report, "kind", &kinds) {
-        report.fault(line, format!("kind = \"{kind}\" is not supported yet; only \"launch\" is"));
-    }
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("'{text}' is not an address and a port, as in 127.0.0.1:9464 or [::]:9464"))
 }
 
 fn queue_address(on: &mut Table<'_>, report: &mut Report) -> [Option<super::raw::Located<String>>; 4] {

@@ -2,12 +2,10 @@
 //!
 //! Knows no key of the configuration.
 
-use super::super::duration::parse_duration;
 use super::super::fault::Report;
 use super::super::raw::Located;
 use crate::activator::nearest::nearest;
 use crate::activator::text::LineIndex;
-use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -92,10 +90,15 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// A duration such as `"30s"`.
-    pub(super) fn duration(&mut self, report: &mut Report, key: &'static str) -> Option<Located<Duration>> {
+    /// A string that `parse` makes something of, such as a duration.
+    pub(super) fn parsed<T>(
+        &mut self,
+        report: &mut Report,
+        key: &'static str,
+        parse: fn(&str) -> Result<T, String>,
+    ) -> Option<Located<T>> {
         let text = self.string(report, key)?;
-        match parse_duration(&text.value) {
+        match parse(&text.value) {
             Ok(value) => Some(Located { value, line: text.line }),
             Err(message) => {
                 report.fault(text.line, format!("{key}: {message}"));
@@ -110,15 +113,15 @@ impl<'t> Table<'t> {
         report: &mut Report,
         key: &'static str,
         words: &[(&'static str, T)],
-    ) -> Option<T> {
+    ) -> Option<Located<T>> {
         let text = self.string(report, key)?;
-        let found = words.iter().find(|(word, _)| *word == text.value).map(|(_, value)| *value);
+        let found = words.iter().find(|(word, _)| *word == text.value);
         if found.is_none() {
             let known: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
             report
                 .fault(text.line, format!("{key} = \"{}\" must be one of {}", text.value, known.join(", ")));
         }
-        found
+        found.map(|(_, value)| Located { value: *value, line: text.line })
     }
 
     /// An array of strings; an absent one is empty.
@@ -196,15 +199,6 @@ impl<'t> Table<'t> {
         tables
     }
 
-    /// Refuses keys that belong to the format but are not acted on yet.
-    pub(super) fn not_supported_yet(&mut self, report: &mut Report, keys: &[&'static str]) {
-        for key in keys {
-            if self.take(key).is_some() {
-                report.fault(self.line_of(key), format!("'{key}' is not supported yet; remove it"));
-            }
-        }
-    }
-
     /// Reports every key that nobody asked for.
     pub(super) fn finish(&self, report: &mut Report) {
         for key in self.content.keys() {
@@ -215,7 +209,7 @@ impl<'t> Table<'t> {
                     None => String::new(),
                 };
                 let line = self.lines.line(key.span().start);
-                report.fault(line, format!("'{name}' is not a key of {}{hint}", self.name));
+                report.deviation(line, format!("'{name}' is not a key of {}{hint}", self.name));
             }
         }
     }

@@ -1,6 +1,9 @@
 //! Faults of the native format, each at its line, and what its optional keys mean.
 
-use super::super::{LoadError, Loaded, LogFormat, LogLevel, LogRotation, MacroValues, Resolver, parse};
+use super::super::{
+    Account, DeadLetter, FeedSettings, Kind, LoadError, Loaded, LogFormat, LogLevel, LogRotation,
+    MacroValues, Resolver, parse,
+};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -78,15 +81,96 @@ fn unknown_keys_name_the_nearest_known_one() {
 }
 
 #[test]
-fn keys_that_are_not_acted_on_yet_are_refused_by_name() {
-    for key in super::LATER_APP_KEYS {
-        assert_eq!(one_fault(&format!("{key} = 1")), format!("'{key}' is not supported yet; remove it"));
+fn every_key_of_a_process_is_understood() {
+    let more = "user = \"orders\"\ngroup = \"12\"\numask = \"027\"\ntimeout = \"15m\"\nrate = \"10/s\"\n\
+                backoff = { first = \"2s\", max = \"1m\", reset_after = \"3m\", give_up_after = 20 }\n\
+                limits = { memory = \"512MiB\", cpu = \"10m\", files = 1024 }\n";
+    let config =
+        parsed(&format!("[metrics]\nlisten = \"127.0.0.1:9464\"\n{NOTIFICATION}{APP}{more}")).unwrap().config;
+    assert_eq!(config.metrics.listen, Some("127.0.0.1:9464".parse().unwrap()));
+    let app = &config.applications[0];
+    assert_eq!(app.kind, Kind::Launch);
+    assert_eq!((&app.user, &app.group), (&Some(Account::Name("orders".to_owned())), &Some(Account::Id(12))));
+    assert_eq!((app.umask, app.timeout), (Some(0o027), Some(Duration::from_secs(900))));
+    let rate = app.rate.unwrap();
+    assert_eq!((rate.launches, rate.per), (10, Duration::from_secs(1)));
+    let backoff = &app.backoff;
+    assert_eq!((backoff.first, backoff.max), (Duration::from_secs(2), Duration::from_secs(60)));
+    assert_eq!((backoff.reset_after, backoff.give_up_after), (Duration::from_secs(180), Some(20)));
+    let limits = &app.limits;
+    assert_eq!((limits.memory, limits.cpu), (Some(512 << 20), Some(Duration::from_secs(600))));
+    assert_eq!(limits.files, Some(1024));
+}
+
+#[test]
+fn a_fed_handler_has_settings_and_the_others_have_none() {
+    let kind = |more: &str| {
+        parsed(&format!("{NOTIFICATION}{APP}{more}")).unwrap().config.applications[0].kind.clone()
+    };
+    assert_eq!(kind(""), Kind::Launch);
+    assert_eq!(kind("kind = \"resident\""), Kind::Resident);
+    assert_eq!(kind("kind = \"feed\""), Kind::Feed(FeedSettings::default()));
+    let feed = kind(
+        "kind = \"feed\"\nfeed = { batch = 7, attempts = 9, retry = \"0s\", dead_letter = \"end\", system = true, \
+         file_above = \"64KiB\", idle = \"1m\" }",
+    );
+    let feed = feed.feed().unwrap();
+    assert_eq!((feed.batch, feed.attempts, feed.retry), (7, 9, Duration::ZERO));
+    assert_eq!((feed.dead_letter, feed.system), (DeadLetter::EndConversation, true));
+    assert_eq!((feed.file_above, feed.idle), (64 << 10, Duration::from_secs(60)));
+}
+
+#[test]
+fn a_pause_that_stands_alone_takes_the_other_along() {
+    let pauses = |more: &str| {
+        let config = parsed(&format!("{NOTIFICATION}{APP}backoff = {{ {more} }}")).unwrap().config;
+        let backoff = &config.applications[0].backoff;
+        (backoff.first.as_millis(), backoff.max.as_millis())
+    };
+    assert_eq!(pauses("first = \"10m\""), (600_000, 600_000));
+    assert_eq!(pauses("max = \"500ms\""), (500, 500));
+    assert_eq!(pauses("give_up_after = 0"), (1000, 300_000));
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    for (more, message) in [
+        ("feed = { batch = 1 }", "'feed' needs kind = \"feed\": other handlers receive by themselves"),
+        (
+            "kind = \"resident\"\nfeed = {}",
+            "'feed' needs kind = \"feed\": other handlers receive by themselves",
+        ),
+        (
+            "kind = \"resident\"\nmin = 0",
+            "min = 0 does not go with kind = \"resident\": nothing would be kept alive",
+        ),
+        (
+            "kind = \"resident\"\ntimeout = \"1s\"",
+            "'timeout' does not go with kind = \"resident\", which runs for ever",
+        ),
+        ("timeout = \"0s\"", "timeout = 0 would end every process at once; leave it out for no limit"),
+        ("backoff = { first = \"0s\" }", "backoff.first = 0 would launch a failing program without a pause"),
+        ("backoff = { first = \"2m\", max = \"90s\" }", "backoff.first = 2m is above backoff.max = 90s"),
+        ("limits = { memory = \"4KiB\" }", "limits.memory is below 1MiB, with which no program can start"),
+        ("limits = { cpu = \"1500ms\" }", "limits.cpu must be in whole seconds, at least 1s"),
+        ("limits = { files = 3 }", "files = 3 must be a whole number from 16 to 2147483647"),
+        ("feed = { patch = 1 }\nkind = \"feed\"", "'patch' is not a key of [feed]; did you mean 'batch'?"),
+        ("umask = 27", "'umask' must be a string, not a whole number"),
+        (
+            "rate = \"10\"",
+            "rate: '10' is not a rate; write a whole number from 1 and /s, /m or /h, as in 10/s",
+        ),
+    ] {
+        let found = faults(more);
+        assert_eq!(found.iter().map(|(_, found)| found.as_str()).collect::<Vec<_>>(), [message], "{more}");
     }
-    assert_eq!(one_fault("[metrics]"), "'metrics' is not supported yet; remove it");
-    for kind in ["feed", "resident"] {
-        let expected = format!("kind = \"{kind}\" is not supported yet; only \"launch\" is");
-        assert_eq!(one_fault(&format!("kind = \"{kind}\"")), expected);
-    }
+    let text = format!("[metrics]\nlisten = \"localhost:9464\"\n{NOTIFICATION}{APP}");
+    assert!(
+        parsed(&text)
+            .unwrap_err()
+            .to_string()
+            .starts_with("a.toml:2: listen: 'localhost:9464' is not an address")
+    );
 }
 
 #[test]

@@ -2,14 +2,17 @@
 //!
 //! Strict: namespace, order, occurrence and lexical forms are those of the published `EAServiceConfig.xsd` (schema
 //! version 1.0). What the schema does not say (unique names, `min` not above `max`) is judged in [`super::validate`].
+//! A lenient reading passes over what the schema does not know and over elements left out that may be empty.
 
+mod ancestor;
 mod sequence;
 mod value;
 
 use super::argument::split_command_line;
 use super::fault::Report;
 use super::model::LogLevel;
-use super::raw::{Format, Located, RawApplication, RawConfig, RawLog, RawNotification};
+use super::raw::{Format, Located, RawApplication, RawConfig, RawLog, RawNotification, RawProcess};
+use super::reading::Reading;
 use crate::activator::text::{Decoded, Encoding};
 use crate::activator::xml_tree::{self, Element};
 use sequence::{Slot, attributes, empty, sequence, string};
@@ -19,8 +22,12 @@ use value::{boolean, unsigned};
 pub(crate) const NAMESPACE: &str =
     "http://schemas.microsoft.com/sqlserver/2008/10/servicebroker/externalactivator";
 
+/// The words of the processing instruction that asks for a lenient reading. The schema allows instructions anywhere, so
+/// a file that holds it is as valid as before.
+const LENIENT: [&str; 2] = ["ssbroker", "lenient"];
+
 /// Reads a whole file. `None` if it is no XML or its root is another element; the report says so then.
-pub(crate) fn read(source: &Decoded, report: &mut Report) -> Option<RawConfig> {
+pub(crate) fn read(source: &Decoded, reading: Reading, report: &mut Report) -> Option<RawConfig> {
     let document = match xml_tree::parse(&source.text) {
         Ok(document) => document,
         Err(error) => {
@@ -29,12 +36,19 @@ pub(crate) fn read(source: &Decoded, report: &mut Report) -> Option<RawConfig> {
         }
     };
     check_encoding(document.declared_encoding.as_deref(), source.encoding, report);
+    let asks_for_lenience = |instruction: &String| instruction.split_ascii_whitespace().eq(LENIENT);
+    if document.instructions.iter().any(asks_for_lenience) {
+        report.be_lenient();
+    }
     let root = &document.root;
+    if ancestor::is_root(root) && reading.reads_ancestor() {
+        return Some(RawConfig { has_comments: document.has_comments, ..ancestor::read(root, report) });
+    }
     if root.name != "Activator" || root.namespace.as_deref() != Some(NAMESPACE) {
         report.fault(root.line, wrong_root(root));
         return None;
     }
-    Some(activator(root, report))
+    Some(RawConfig { has_comments: document.has_comments, ..activator(root, report) })
 }
 
 /// A file whose declaration contradicts its bytes was damaged by a conversion; its other characters are suspect too.
@@ -60,10 +74,13 @@ fn wrong_root(root: &Element) -> String {
     if root.name != "Activator" {
         return format!("the root element must be <Activator>, not <{}>", root.name);
     }
+    if ancestor::is_root(root) {
+        return "this is a file of the sample program of 2005, the old product's ancestor; \
+                `ssbroker activator convert FILE` makes an activator.toml of it"
+            .to_owned();
+    }
     match &root.namespace {
-        None => format!(
-            "<Activator> is in no namespace; write xmlns=\"{NAMESPACE}\" (files of the 2005 sample program are not read)"
-        ),
+        None => format!("<Activator> is in no namespace; write xmlns=\"{NAMESPACE}\""),
         Some(other) => format!("<Activator> is in namespace '{other}'; it must be '{NAMESPACE}'"),
     }
 }
@@ -76,15 +93,17 @@ fn activator(root: &Element, report: &mut Report) -> RawConfig {
         [
             Slot::once("NotificationServiceList"),
             Slot::once("ApplicationServiceList"),
-            Slot::once("LogSettings"),
+            Slot::once("LogSettings").may_be_empty(),
         ],
     );
     RawConfig {
         format: Format::EaService,
+        has_comments: false,
         notifications: list(notifications, "NotificationService", notification_service, report),
         applications: list(applications, "ApplicationService", application_service, report),
         log: log.first().map(|settings| log_settings(settings, report)).unwrap_or_default(),
         state_dir: None,
+        metrics: None,
     }
 }
 
@@ -106,9 +125,10 @@ fn list<T>(
 fn notification_service(element: &Element, report: &mut Report) -> RawNotification {
     let [name, id, enabled] = attributes(report, element, ["name", "id", "enabled"]);
     let [description, connection] =
-        sequence(report, element, [Slot::once("Description"), Slot::once("ConnectionString")]);
-    description.first().map(|description| string(report, description));
+        sequence(report, element, [Slot::once("Description").may_be_empty(), Slot::once("ConnectionString")]);
+    let description = description.first().map(|description| string(report, description));
     RawNotification {
+        description,
         name,
         id: id.and_then(|id| unsigned(report, "id", &id, 0, u32::MAX)),
         enabled: enabled.and_then(|enabled| boolean(report, "enabled", &enabled)),
@@ -147,7 +167,7 @@ fn application_service(element: &Element, report: &mut Report) -> RawApplication
         work_dir,
         min,
         max,
-        stop_grace: None,
+        process: RawProcess::default(),
         environment: Vec::new(),
         pass_connection: None,
     }
@@ -161,7 +181,11 @@ fn strings<const N: usize>(
 ) -> [Option<Located<String>>; N] {
     let Some(parent) = parent else { return std::array::from_fn(|_| None) };
     let [] = attributes(report, parent, []);
-    let found = sequence(report, parent, names.map(Slot::once));
+    let slot = |name| match name {
+        "ServerName" | "CmdLineArgs" | "WorkDir" => Slot::once(name).may_be_empty(),
+        _ => Slot::once(name),
+    };
+    let found = sequence(report, parent, names.map(slot));
     found.map(|elements| elements.first().map(|element| string(report, element)))
 }
 
@@ -182,7 +206,7 @@ fn limits(element: &Element, report: &mut Report) -> [Option<Located<u32>>; 2] {
 
 fn log_settings(element: &Element, report: &mut Report) -> RawLog {
     let [] = attributes(report, element, []);
-    let [filters] = sequence(report, element, [Slot::once("LogFilter")]);
+    let [filters] = sequence(report, element, [Slot::once("LogFilter").may_be_empty()]);
     let mut level = None;
     for filter in filters {
         let [] = attributes(report, filter, []);
@@ -218,7 +242,7 @@ fn trace_flag(element: &Element, report: &mut Report) -> Option<LogLevel> {
             None
         }
         other => {
-            report.fault(
+            report.deviation(
                 flag.line,
                 format!("'{other}' is not a trace flag; the flags and their case are in EAServiceConfig.xsd"),
             );

@@ -17,22 +17,29 @@ pub(super) struct Slot {
     name: &'static str,
     required: bool,
     repeated: bool,
+    may_be_empty: bool,
 }
 
 impl Slot {
     /// Exactly once.
     pub(super) fn once(name: &'static str) -> Self {
-        Self { name, required: true, repeated: false }
+        Self { name, required: true, repeated: false, may_be_empty: false }
+    }
+
+    /// The same place, whose element says nothing if it is empty: a lenient reading does without it.
+    pub(super) fn may_be_empty(mut self) -> Self {
+        self.may_be_empty = true;
+        self
     }
 
     /// At least once.
     pub(super) fn one_or_more(name: &'static str) -> Self {
-        Self { name, required: true, repeated: true }
+        Self { name, required: true, repeated: true, may_be_empty: false }
     }
 
     /// Any number of times, also never.
     pub(super) fn any_number(name: &'static str) -> Self {
-        Self { name, required: false, repeated: true }
+        Self { name, required: false, repeated: true, may_be_empty: false }
     }
 }
 
@@ -54,7 +61,12 @@ pub(super) fn sequence<'a, const N: usize>(
     }
     for (slot, elements) in slots.iter().zip(&found) {
         if slot.required && elements.is_empty() {
-            report.fault(parent.line, format!("<{}> lacks <{}>", parent.name, slot.name));
+            let message = format!("<{}> lacks <{}>", parent.name, slot.name);
+            if slot.may_be_empty {
+                report.deviation(parent.line, message);
+            } else {
+                report.fault(parent.line, message);
+            }
         }
     }
     found
@@ -66,7 +78,7 @@ pub(super) fn sequence<'a, const N: usize>(
 pub(super) fn string(report: &mut Report, element: &Element) -> Located<String> {
     let [] = attributes(report, element, []);
     for child in &element.children {
-        report.fault(child.line, format!("<{}> holds text only, not <{}>", element.name, child.name));
+        report.deviation(child.line, format!("<{}> holds text only, not <{}>", element.name, child.name));
     }
     Located { value: element.text.trim().to_owned(), line: element.text_line.unwrap_or(element.line) }
 }
@@ -74,11 +86,11 @@ pub(super) fn string(report: &mut Report, element: &Element) -> Located<String> 
 /// Reports anything inside an element that must be empty.
 pub(super) fn empty(report: &mut Report, element: &Element) {
     for child in &element.children {
-        report.fault(child.line, format!("<{}> must be empty, without <{}>", element.name, child.name));
+        report.deviation(child.line, format!("<{}> must be empty, without <{}>", element.name, child.name));
     }
     if !element.text.is_empty() {
         let line = element.text_line.unwrap_or(element.line);
-        report.fault(line, format!("<{0}> must be empty; write <{0} ... />", element.name));
+        report.deviation(line, format!("<{0}> must be empty; write <{0} ... />", element.name));
     }
 }
 
@@ -102,7 +114,7 @@ pub(super) fn attributes<const N: usize>(
 
 fn refuse_text(report: &mut Report, parent: &Element) {
     if let Some(line) = parent.text_line {
-        report.fault(line, format!("<{}> holds elements only, no text", parent.name));
+        report.deviation(line, format!("<{}> holds elements only, no text", parent.name));
     }
 }
 
@@ -115,11 +127,11 @@ fn place_of(report: &mut Report, parent: &Element, child: &Element, slots: &[Slo
             Some(known) => format!("; did you mean <{known}>?"),
             None => String::new(),
         };
-        report.fault(child.line, format!("<{}> is not allowed in <{}>{hint}", child.name, parent.name));
+        report.deviation(child.line, format!("<{}> is not allowed in <{}>{hint}", child.name, parent.name));
         return None;
     }
     if child.namespace.as_deref() != Some(NAMESPACE) {
-        report.fault(child.line, format!("<{}> is not in namespace '{NAMESPACE}'", child.name));
+        report.deviation(child.line, format!("<{}> is not in namespace '{NAMESPACE}'", child.name));
         return None;
     }
     place
@@ -137,7 +149,8 @@ fn check_place(
     if !is_first && !slots[place].repeated {
         report.fault(child.line, format!("<{}> may stand only once in <{}>", child.name, parent.name));
     } else if place < furthest {
-        report.fault(child.line, format!("<{}> must stand before <{}>", child.name, slots[furthest].name));
+        report
+            .deviation(child.line, format!("<{}> must stand before <{}>", child.name, slots[furthest].name));
     }
 }
 
@@ -158,6 +171,6 @@ fn refuse_unknown_attribute(
             None => String::new(),
         };
         let message = format!("attribute '{}' is not allowed on <{}>{hint}", attribute.name, element.name);
-        report.fault(attribute.line, message);
+        report.deviation(attribute.line, message);
     }
 }

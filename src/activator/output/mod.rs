@@ -1,23 +1,29 @@
 //! Where handlers write: two files for each launch, `runs/LAUNCH_ID.out` and `.err` below the state folder.
 //!
 //! Files and not pipes, because a pipe dies with the daemon and takes the handler with it at its next line. They are for
-//! the daemon's own user only, since handlers print what they like; empty ones are removed when the handler ends, and of
-//! the rest the newest are kept. Starts no process and writes no log.
+//! the handler's own user only, since handlers print what they like; empty ones are removed when the handler ends, and of
+//! the rest the newest are kept. While a handler runs its files are followed ([`Tail`]), which also bounds their size.
+//! Starts no process.
+
+mod lines;
+mod tail;
+
+pub(super) use tail::Tail;
 
 use crate::activator::launch::LaunchId;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// How many output files of ended launches are kept.
 const KEEP: usize = 200;
-/// How much of the end of standard error goes to the log.
-const TAIL: u64 = 4 * 1024;
+/// How large the files of ended launches may be together.
+const KEEP_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The folder of the output files.
 #[derive(Debug)]
@@ -27,11 +33,12 @@ pub(super) struct Runs {
     live: Mutex<HashSet<LaunchId>>,
 }
 
-/// The two files of a launch, open for its process.
+/// The two files of a launch, for its process.
 #[derive(Debug)]
 pub(super) struct OutputFiles {
     pub(super) out: File,
-    pub(super) err: File,
+    /// Opened by the process itself, once it has no more to say to the daemon.
+    pub(super) err: PathBuf,
 }
 
 impl Runs {
@@ -42,12 +49,19 @@ impl Runs {
         Ok(Self { dir, live: Mutex::default() })
     }
 
-    /// Creates the files of a new launch.
-    pub(super) fn create(&self, launch: LaunchId) -> io::Result<OutputFiles> {
-        let files =
-            OutputFiles { out: create(&self.path(launch, "out"))?, err: create(&self.path(launch, "err"))? };
+    /// Creates the files of a new launch, for a process of this user and group if that is not the daemon's own.
+    pub(super) fn create(&self, launch: LaunchId, owner: Option<(u32, u32)>) -> io::Result<OutputFiles> {
+        let err = self.path(launch, "err");
+        create(&err, owner)?;
+        let files = OutputFiles { out: create(&self.path(launch, "out"), owner)?, err };
         self.adopt(launch);
         Ok(files)
+    }
+
+    /// Follows the files of a launch.
+    pub(super) fn follow(&self, app: &str, launch: LaunchId, pid: u32) -> Tail {
+        let files = [("stdout", self.path(launch, "out")), ("stderr", self.path(launch, "err"))];
+        Tail::new(app, launch, pid, &files)
     }
 
     /// Leaves the files of a launch alone from now on: an earlier daemon created them and its process still runs.
@@ -55,16 +69,13 @@ impl Runs {
         self.live().insert(launch);
     }
 
-    /// The launch has ended: answers the last lines of its standard error, removes what is empty, and removes the oldest
-    /// files beyond those kept.
-    pub(super) fn finish(&self, launch: LaunchId) -> io::Result<String> {
+    /// The launch has ended: removes what is empty, and the oldest files beyond those kept.
+    pub(super) fn finish(&self, launch: LaunchId) -> io::Result<()> {
         self.live().remove(&launch);
-        let last_lines = tail(&self.path(launch, "err"));
         for extension in ["out", "err"] {
             remove_if_empty(&self.path(launch, extension))?;
         }
-        self.prune()?;
-        last_lines
+        self.prune()
     }
 
     /// The launch never became a process of its application: its files say nothing.
@@ -83,11 +94,13 @@ impl Runs {
             let entry = entry?;
             if self.is_done(&entry.path()) {
                 // Without a time of change it counts as the oldest.
-                let changed = entry.metadata().and_then(|metadata| metadata.modified());
-                files.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
+                let metadata = entry.metadata().ok();
+                let changed = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+                let size = metadata.map_or(0, |metadata| metadata.len());
+                files.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), size, entry.path()));
             }
         }
-        for path in surplus(files, KEEP) {
+        for path in surplus(files, KEEP, KEEP_BYTES) {
             remove(&path)?;
         }
         Ok(())
@@ -110,40 +123,26 @@ impl Runs {
 }
 
 /// Appending, so that a file which is cut by its owner while the handler writes does not get a hole.
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
-}
-
-/// The last whole lines of a file, at most [`TAIL`] bytes; empty if there is no file.
-fn tail(path: &Path) -> io::Result<String> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
-        Err(error) => return Err(error),
-    };
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-    let mut bytes = Vec::new();
-    // A handler's descendants may still be writing.
-    file.take(TAIL).read_to_end(&mut bytes)?;
-    Ok(last_lines(&bytes, length > TAIL))
-}
-
-/// Without the first line if that was `cut`, unless it is the only one.
-fn last_lines(bytes: &[u8], cut: bool) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let text = text.trim_end();
-    match text.split_once('\n') {
-        Some((_, whole)) if cut => whole.to_owned(),
-        _ => text.to_owned(),
+fn create(path: &Path, owner: Option<(u32, u32)>) -> io::Result<File> {
+    let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+    if let Some((uid, gid)) = owner {
+        // A script that opens /dev/stderr anew does so with its own rights.
+        fchown(&file, Some(uid), Some(gid))?;
     }
+    Ok(file)
 }
 
-/// The files to remove so that only the `keep` newest stay.
-fn surplus(mut files: Vec<(SystemTime, PathBuf)>, keep: usize) -> Vec<PathBuf> {
-    files.sort();
-    let count = files.len().saturating_sub(keep);
-    files.into_iter().take(count).map(|(_, path)| path).collect()
+/// The files to remove so that only the newest stay, at most `keep` with at most `bytes` together.
+fn surplus(mut files: Vec<(SystemTime, u64, PathBuf)>, keep: usize, bytes: u64) -> Vec<PathBuf> {
+    files.sort_by(|one, other| other.cmp(one));
+    let mut left = bytes;
+    let mut stays = |size: u64| {
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits
+    };
+    let kept = files.iter().take(keep).take_while(|(_, size, _)| stays(*size)).count();
+    files.split_off(kept).into_iter().map(|(_, _, path)| path).collect()
 }
 
 fn remove_if_empty(path: &Path) -> io::Result<()> {
@@ -165,9 +164,8 @@ fn remove(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Runs, TAIL, last_lines, surplus};
+    use super::{Runs, surplus};
     use crate::activator::launch::LaunchId;
-    use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
     use std::time::{Duration, SystemTime};
@@ -175,33 +173,27 @@ mod tests {
     #[test]
     fn the_newest_files_stay() {
         let file = |age: u64, name: &str| {
-            (SystemTime::UNIX_EPOCH + Duration::from_secs(100 - age), PathBuf::from(name))
+            (SystemTime::UNIX_EPOCH + Duration::from_secs(100 - age), 10, PathBuf::from(name))
         };
         let files = || vec![file(1, "new"), file(9, "oldest"), file(5, "old")];
-        assert_eq!(surplus(files(), 1), [PathBuf::from("oldest"), PathBuf::from("old")]);
-        assert!(surplus(files(), 3).is_empty() && surplus(Vec::new(), 3).is_empty());
+        let both = [PathBuf::from("old"), PathBuf::from("oldest")];
+        assert_eq!(surplus(files(), 1, 1_000), both);
+        assert_eq!(surplus(files(), 3, 19), both);
+        assert_eq!(surplus(files(), 3, 20), [PathBuf::from("oldest")]);
+        assert!(surplus(files(), 3, 30).is_empty() && surplus(Vec::new(), 3, 0).is_empty());
     }
 
     #[test]
-    fn a_line_that_was_cut_is_left_out() {
-        assert_eq!(last_lines(b"one\ntwo\n", false), "one\ntwo");
-        assert_eq!(last_lines(b"ne\ntwo\n", true), "two");
-        assert_eq!(last_lines(b"endless", true), "endless");
-        assert_eq!(last_lines(b"\n", false), "");
-    }
-
-    #[test]
-    fn output_is_private_empty_files_go_and_the_end_of_standard_error_is_answered() {
+    fn output_is_private_and_empty_files_go() {
         let folder = tempfile::tempdir().unwrap();
         let runs = Runs::open(folder.path()).unwrap();
         assert_eq!(runs.dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
         let launch = LaunchId::from_u128(1);
-        let mut files = runs.create(launch).unwrap();
+        let files = runs.create(launch, None).unwrap();
         assert_eq!(files.err.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        let line = "x".repeat(99) + "\n";
-        files.err.write_all(line.repeat(1000).as_bytes()).unwrap();
-        let last_lines = runs.finish(launch).unwrap();
-        assert!(last_lines.len() as u64 <= TAIL && last_lines.lines().all(|line| line.len() == 99));
+        std::fs::write(&files.err, "sorry\n").unwrap();
+        assert_eq!(runs.follow("app", launch, 1).finish(), "sorry");
+        runs.finish(launch).unwrap();
         let left: Vec<_> = runs.dir.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, [std::ffi::OsString::from(format!("{launch}.err"))]);
     }
@@ -210,7 +202,7 @@ mod tests {
     fn files_of_running_launches_and_strange_files_are_never_pruned() {
         let folder = tempfile::tempdir().unwrap();
         let runs = Runs::open(folder.path()).unwrap();
-        runs.create(LaunchId::from_u128(1)).unwrap();
+        runs.create(LaunchId::from_u128(1), None).unwrap();
         std::fs::write(runs.dir.join("notes.out"), "").unwrap();
         for id in 0..200 {
             std::fs::write(runs.dir.join(format!("{}.err", LaunchId::from_u128(100 + id))), "x").unwrap();

@@ -1,0 +1,97 @@
+//! The listeners of all notification services: each can be started and stopped by itself, and all together.
+
+use super::{Link, Listener};
+use crate::activator::config::Config;
+use crate::activator::inbox::EventSender;
+use crate::activator::reconcile::{Looks, Reconcilers};
+use crate::activator::status::{Board, ListenerState};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How long the listeners may take to commit what is in their hands when everything else has stopped.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The tasks that listen. Dropped, none goes on: what they had in their hands comes again.
+pub(in crate::activator) struct Listeners {
+    tasks: JoinSet<()>,
+    /// By position of the service in the configuration.
+    stops: HashMap<usize, CancellationToken>,
+    all: CancellationToken,
+    events: EventSender,
+    board: Board,
+    /// What looks beside each listener, over its connection.
+    reconcilers: Reconcilers,
+}
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listeners").field("listening", &self.stops.len()).finish_non_exhaustive()
+    }
+}
+
+impl Listeners {
+    /// None so far; what they hear goes to `events`, and how they do to `board`.
+    pub(in crate::activator) fn new(config: Arc<Config>, events: EventSender, board: Board) -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            stops: HashMap::new(),
+            all: CancellationToken::new(),
+            reconcilers: Reconcilers::new(config, board.clone(), events.clone()),
+            events,
+            board,
+        }
+    }
+
+    /// Listens on `service`, the one at position `index`; instead of the former one there, if any.
+    pub(in crate::activator) fn start(&mut self, index: usize, service: &str, link: Link) {
+        self.stop(index);
+        let stop = self.all.child_token();
+        self.board.listener(index, ListenerState::Connecting, None);
+        self.reconcilers.start(index, service, link.clone());
+        let (board, events) = (self.board.clone(), self.events.clone());
+        let listener = Listener::new(index, service, link, board, events, stop.clone());
+        self.tasks.spawn(listener.run());
+        self.stops.insert(index, stop);
+        // Those that have ended since are not kept for ever.
+        while self.tasks.try_join_next().is_some() {}
+    }
+
+    /// Listens no more on the service at position `index`. What is in the listener's hands is brought to its end.
+    pub(in crate::activator) fn stop(&mut self, index: usize) {
+        if let Some(stop) = self.stops.remove(&index) {
+            stop.cancel();
+            self.reconcilers.stop(index);
+            self.board.listener(index, ListenerState::Disabled, None);
+        }
+    }
+
+    /// Lets what looks know of a changed configuration.
+    pub(in crate::activator) fn configure(&self, config: Arc<Config>) {
+        self.reconcilers.configure(config);
+    }
+
+    /// A way to ask for a look at every queue.
+    pub(in crate::activator) fn looks(&self) -> Looks {
+        self.reconcilers.looks()
+    }
+
+    /// Listens no more. What is not received any more stays on its queue, for another activator or the next start.
+    pub(in crate::activator) fn stop_all(&mut self) {
+        self.all.cancel();
+        self.reconcilers.stop_all();
+    }
+
+    /// Lets the listeners commit what they have. One that does not come to an end is dropped: its notification comes
+    /// again.
+    pub(in crate::activator) async fn finish(mut self) {
+        self.stop_all();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(PATIENCE, all).await.is_err() {
+            tracing::warn!(target: "activator", "a listener does not stop and is dropped");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Which processes are children of the daemon that somebody here waits for.
+//!
+//! As process 1 of a container the daemon inherits the orphans of its handlers, and nobody but it can reap them. tokio waits
+//! for each of our own children by its id and never for "any", so it takes no stranger's status; the other way round, this
+//! list keeps the reaper from taking the status of a child of ours. A child is put on it under the same lock under which
+//! it is started, so that there is no moment in which the reaper could take it for a stranger. Starts nothing itself.
+
+use crate::activator::platform;
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::MissedTickBehavior;
+
+/// How often strangers are looked for without a signal: signals of several children may be one.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The process ids of our own children.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OwnChildren(Arc<Mutex<HashSet<u32>>>);
+
+impl OwnChildren {
+    /// Starts a child with `spawn`, which answers it with its process id.
+    pub(super) fn start<C>(&self, spawn: impl FnOnce() -> io::Result<(C, u32)>) -> io::Result<C> {
+        let mut pids = self.lock();
+        let (child, pid) = spawn()?;
+        pids.insert(pid);
+        Ok(child)
+    }
+
+    /// The child has been waited for.
+    pub(super) fn forget(&self, pid: u32) {
+        self.lock().remove(&pid);
+    }
+
+    /// Reaps strangers whenever a child has ended, for ever. Returns at once where no strangers can come.
+    pub(super) async fn reap_strangers(self) {
+        if !platform::inherits_orphans() {
+            return;
+        }
+        let Ok(mut ended) = signal(SignalKind::child()) else {
+            tracing::error!(target: "activator", "ended orphans cannot be reaped: there is no signal for them");
+            return;
+        };
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ended.recv() => {}
+                _ = look.tick() => {}
+            }
+            self.reap();
+        }
+    }
+
+    fn reap(&self) {
+        let pids = self.lock();
+        let reaped = platform::reap_children(|pid| !pids.contains(&pid));
+        drop(pids);
+        if reaped > 0 {
+            tracing::debug!(target: "activator", reaped, "orphans that had ended were reaped");
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
