@@ -149,7 +149,10 @@ impl EventLoop {
     async fn take_in(&mut self, Input { event, receipt }: Input) {
         self.journal_report(&event).await;
         let mut all_kept = true;
-        for action in self.supervisor.handle(event, Instant::now()) {
+        let actions = self.supervisor.handle(event, Instant::now());
+        // Before any record of it is shown, and again for applications that a new configuration puts on the board.
+        self.board.count(&self.supervisor);
+        for action in actions {
             all_kept &= self.carry_out(action, &receipt).await;
         }
         self.board.count(&self.supervisor);
