@@ -218,9 +218,9 @@ async fn as_process_one_it_reaps_orphans_and_keeps_the_status_of_its_own_childre
         place.file("state").display().to_string(),
         shell("orders", &script, "kind = \"resident\"\nbackoff = { first = \"60s\" }")
     );
-    // Root refuses a configuration that others can write.
-    fs::set_permissions(place.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let file = place.file("activator.toml");
+    // Root is refused a configuration that others can change.
+    let private = TempDir::new().unwrap();
+    let file = private.path().join("activator.toml");
     fs::write(&file, text).unwrap();
     let mut command = Command::new("unshare");
     command.args(namespace).arg(program()).args(["activator", "run", "--config"]).arg(&file);

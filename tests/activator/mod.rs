@@ -19,4 +19,5 @@ mod resident;
 mod restarts;
 mod site;
 mod soak;
+mod spawn_cost;
 mod stopping;

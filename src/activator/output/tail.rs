@@ -17,8 +17,10 @@ const LARGEST: u64 = 4 * 1024 * 1024;
 const MOST_READ: u64 = 256 * 1024;
 /// How much of the end of standard error is kept for the history.
 const RECENT: usize = 4 * 1024;
-/// Time to the next look, usually.
+/// Time to the next look while a handler writes.
 const CALM: Duration = Duration::from_millis(200);
+/// The same while it writes nothing.
+const SILENCE: Duration = Duration::from_millis(500);
 /// The same while a handler writes a lot.
 const FLOOD: Duration = Duration::from_millis(20);
 /// So many bytes since the last look are a lot.
@@ -85,7 +87,11 @@ impl Tail {
                 self.cut(index);
             }
         }
-        if read > MUCH { FLOOD } else { CALM }
+        match read {
+            0 => SILENCE,
+            read if read > MUCH => FLOOD,
+            _ => CALM,
+        }
     }
 
     /// The last look, and the last lines on standard error.
