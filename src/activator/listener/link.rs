@@ -17,15 +17,16 @@ pub(in crate::activator) struct Link {
 impl Link {
     /// A link that is not connected yet.
     pub(in crate::activator) fn new(options: BrokerOptions) -> Self {
-        Self { options: options.with_max_pool_size(1), broker: Arc::default() }
+        Self { options, broker: Arc::default() }
     }
 
     /// The broker; connects if nobody did. A failure is not remembered: the next call tries again.
     pub(in crate::activator) async fn broker(&self) -> client::Result<&Broker> {
-        self.broker.get_or_try_init(|| Broker::with_options(self.options.clone())).await
+        let options = || self.options.clone().with_max_pool_size(1);
+        self.broker.get_or_try_init(|| Broker::with_options(options())).await
     }
 
-    /// How it connects.
+    /// How it connects; the limit of its own pool is not in it.
     pub(in crate::activator) fn options(&self) -> &BrokerOptions {
         &self.options
     }
