@@ -33,4 +33,4 @@ mod workers;
 
 /// The soaks of `samples/soak`, which run here with small budgets.
 #[path = "../../samples/soak/soaks/mod.rs"]
-mod soaks;
+pub(crate) mod soaks;
