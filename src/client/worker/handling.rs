@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use tracing::Instrument as _;
@@ -24,6 +24,9 @@ use crate::client::receive::Batch;
 use crate::client::statements::{self, Statement};
 use crate::client::telemetry;
 
+/// The pause before a message that had to wait is looked at again.
+const MOMENT: Duration = Duration::from_millis(20);
+
 /// How far the work on a batch is.
 #[derive(Debug, Default)]
 struct Progress {
@@ -40,6 +43,8 @@ enum Run {
     Done,
     /// A shutdown cancelled the handler.
     Cut,
+    /// A message has to wait a moment.
+    NotNow,
     Failed(HandlerFailure),
 }
 
@@ -60,9 +65,11 @@ impl<H: Handler> Crew<H> {
         loop {
             match self.handle_all(&mut batch, taken, &mut progress).await? {
                 Run::Done => break,
-                Run::Cut => {
-                    taken.is_cut = true;
-                    return batch.give_back().await.map(|()| None);
+                Run::Cut => return give_back(batch, taken).await,
+                Run::NotNow => {
+                    let outcome = give_back(batch, taken).await;
+                    tokio::time::sleep(MOMENT).await;
+                    return outcome;
                 }
                 Run::Failed(failure) => {
                     let position = failure.position;
@@ -149,6 +156,7 @@ impl<H: Handler> Crew<H> {
             tokio::select! {
                 treated = self.handle_one(batch, taken, message) => match treated {
                     Ok(()) => {}
+                    Err((_, Wish::NotNow)) => return Ok(Run::NotNow),
                     Err((reason, wish)) => return failed(reason, wish),
                 },
                 () = self.control.cut.cancelled() => return Ok(Run::Cut),
@@ -175,7 +183,9 @@ impl<H: Handler> Crew<H> {
             Ok(Err(error)) => (reason_of(error.cause()), error.wish()),
             Err(panic) => (panic_reason(panic.as_ref()), Wish::None),
         };
-        count(&self.control.counters.failures);
+        if failure.1 != Wish::NotNow {
+            count(&self.control.counters.failures);
+        }
         Err(failure)
     }
 
@@ -210,6 +220,12 @@ impl<H: Handler> Crew<H> {
         }
         Ok(())
     }
+}
+
+/// Gives the batch back as it is; attempts that were counted for it are to be taken back.
+async fn give_back(batch: Batch, taken: &mut Taken) -> Result<Option<Batch>> {
+    taken.is_cut = true;
+    batch.give_back().await.map(|()| None)
 }
 
 /// The count that a statement about attempts answers; 0 without a row.

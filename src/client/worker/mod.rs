@@ -26,6 +26,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::broker::Broker;
+use super::dialog_pool::DialogPool;
 use super::error::{Error, ErrorKind, Result};
 use super::names::{MessageTypeName, QueueName};
 use super::poison::{PoisonAction, PoisonPolicy};
@@ -130,6 +131,14 @@ impl<H: Handler> Worker<H> {
     {
         self.routes.add(&message_type.try_into()?, handler);
         Ok(self)
+    }
+
+    /// For a queue of the sending side: Error and EndDialog messages go to this pool after the hooks have heard of them, so
+    /// that what is pending on a failed dialog is sent again or kept, as [`DialogPool::on_error`] says, before our side of
+    /// the conversation is ended. Without it the worker ends our side at once, and what was pending is gone.
+    pub fn repairs(mut self, pool: &DialogPool) -> Self {
+        self.routes.set_pool(pool.clone());
+        self
     }
 
     /// How many conversation groups are worked on at the same time, each on a connection of its own; 1 if not set.

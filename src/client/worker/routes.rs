@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::delivery::Delivery;
 use super::handler::{Handler, HandlerError, Handling};
+use crate::client::dialog_pool::{DialogPool, Repair};
 use crate::client::error::ErrorKind;
 use crate::client::message::MessageKind;
 use crate::client::names::MessageTypeName;
@@ -60,19 +61,24 @@ impl<H: Handler> AnyHandler for H {
     }
 }
 
-/// The handlers of a worker.
+/// The handlers of a worker, and the pool whose dialogs it repairs.
 pub(super) struct Routes<H> {
     main: H,
     by_type: HashMap<String, Arc<dyn AnyHandler>>,
+    pool: Option<DialogPool>,
 }
 
 impl<H: Handler> Routes<H> {
     pub(super) fn new(main: H) -> Self {
-        Self { main, by_type: HashMap::new() }
+        Self { main, by_type: HashMap::new(), pool: None }
     }
 
     pub(super) fn add(&mut self, message_type: &MessageTypeName, handler: impl Handler) {
         self.by_type.insert(message_type.as_str().to_owned(), Arc::new(handler));
+    }
+
+    pub(super) fn set_pool(&mut self, pool: DialogPool) {
+        self.pool = Some(pool);
     }
 
     /// Treats a message by its kind and type, and ends our side of a conversation that is over.
@@ -86,12 +92,23 @@ impl<H: Handler> Routes<H> {
             MessageKind::DialogTimer => self.main.on_timer(delivery).await,
             MessageKind::EndDialog => {
                 self.main.on_end(delivery).await?;
-                end_quietly(delivery).await
+                self.conclude(delivery).await
             }
             MessageKind::Error(error) => {
                 self.main.on_error(delivery, error).await?;
-                end_quietly(delivery).await
+                self.conclude(delivery).await
             }
+        }
+    }
+
+    /// Lets the pool repair a dialog of its own; ends our side of any other conversation.
+    async fn conclude(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        let Some(pool) = &self.pool else { return end_quietly(delivery).await };
+        match pool.on_error(delivery.batch, delivery.message).await? {
+            Repair::NotOurs => end_quietly(delivery).await,
+            Repair::Busy => Err(HandlerError::not_now("a call of the pool has the dialog in hand")),
+            // Ending a dialog that was left open would delete what is pending on it.
+            Repair::Done { .. } | Repair::LeftOpen => Ok(()),
         }
     }
 }
