@@ -29,6 +29,9 @@ pub enum ErrorKind {
     LoginFailed,
     /// The connection broke, or the server ended the session. What was not committed is rolled back.
     ConnectionLost,
+    /// Every connection of the pool stayed in use for as long as a caller may wait for one. Nothing was sent; a larger
+    /// pool helps, or shorter use.
+    PoolExhausted,
     /// A deadline of ours passed. The connection is given up, so that what was not committed is rolled back.
     Timeout,
     /// The connection broke or a deadline passed while a commit was on its way: it may have happened or not.
@@ -265,6 +268,7 @@ impl Error {
             ErrorKind::Transient
                 | ErrorKind::ConnectionLost
                 | ErrorKind::Timeout
+                | ErrorKind::PoolExhausted
                 | ErrorKind::Connect
                 | ErrorKind::Failover
         ) || self.advice() == Some(Advice::Retry)
