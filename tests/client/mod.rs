@@ -1,6 +1,7 @@
 //! The client library against a server: the embedded broker, or one named by the environment.
 
 mod connecting;
+mod connections;
 mod dead_letters;
 mod delayed;
 mod delivery;
@@ -21,6 +22,7 @@ mod repairs;
 mod requests;
 mod sending;
 mod sending_cases;
+pub(crate) mod several_addresses;
 mod shared_pools;
 mod soaking;
 mod stage;
