@@ -1,15 +1,18 @@
 //! The client library against a server: the embedded broker, or one named by the environment.
 
-mod connecting;
+mod cancelling_cases;
 mod connections;
 mod dead_letters;
 mod delayed;
 mod delivery;
 mod dialog_pools;
+mod driver_cases;
 mod envelopes;
 mod error_numbers;
 mod failures;
+pub(crate) mod fake_server;
 mod keyed_order;
+mod large_bodies;
 mod long_work;
 mod lost_answers;
 pub(crate) mod objects;
