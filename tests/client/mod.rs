@@ -18,6 +18,7 @@ mod lost_answers;
 pub(crate) mod objects;
 mod once;
 mod outbox;
+mod performance_cases;
 mod proxy;
 mod receiving;
 mod reconnect;
