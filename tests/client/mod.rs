@@ -11,6 +11,7 @@ mod envelopes;
 mod error_numbers;
 mod failures;
 pub(crate) mod fake_server;
+mod hostile_servers;
 mod keyed_order;
 mod large_bodies;
 mod long_work;
