@@ -29,6 +29,9 @@ pub enum ErrorKind {
     LoginFailed,
     /// The connection broke, or the server ended the session. What was not committed is rolled back.
     ConnectionLost,
+    /// Every connection of the pool stayed in use for as long as a caller may wait for one. Nothing was sent; a larger
+    /// pool helps, or shorter use.
+    PoolExhausted,
     /// A deadline of ours passed. The connection is given up, so that what was not committed is rolled back.
     Timeout,
     /// The connection broke or a deadline passed while a commit was on its way: it may have happened or not.
@@ -50,6 +53,9 @@ pub enum ErrorKind {
     ObjectDiffers,
     /// The message itself is refused: its type, its body, its size.
     MessageRefused,
+    /// The next message of a queue has a longer body than the receiver allows. It stays there; [`Error::conversation`] says
+    /// on which conversation it came.
+    BodyTooLarge,
     /// The server says: later. A deadlock, a lock timeout, a database that is starting.
     Transient,
     /// The database is a secondary replica, read-only or moving here: connect again, to the listener's name.
@@ -237,7 +243,8 @@ impl Error {
         self.server().map(|error| error.number)
     }
 
-    /// The conversation of the request that failed, if it was a request and its dialog had been begun.
+    /// The conversation of the request that failed, if it was a request and its dialog had been begun; that of the message
+    /// whose body is too long for a receiver.
     #[must_use]
     pub fn conversation(&self) -> Option<ConversationHandle> {
         self.inner.conversation
@@ -265,6 +272,7 @@ impl Error {
             ErrorKind::Transient
                 | ErrorKind::ConnectionLost
                 | ErrorKind::Timeout
+                | ErrorKind::PoolExhausted
                 | ErrorKind::Connect
                 | ErrorKind::Failover
         ) || self.advice() == Some(Advice::Retry)

@@ -37,6 +37,8 @@ pub struct Limits {
     pub conversations_per_send: usize,
     /// Messages of a batch received, [`Receive::max_messages`](super::Receive::max_messages).
     pub messages_per_batch: u32,
+    /// Bytes of a body received: what the server can store, less by [`Receive::max_body`](super::Receive::max_body).
+    pub body_bytes: u32,
     /// Batches that are out or held for the next caller, for each receiver. There is no prefetch.
     pub batches_per_receiver: usize,
     /// One wait at the server, [`Receive::wait`](super::Receive::wait).
@@ -66,6 +68,7 @@ impl Limits {
             bytes_per_request: sending::MOST_BYTES,
             conversations_per_send: sending::MOST_HANDLES,
             messages_per_batch: receive::DEFAULT_MESSAGES,
+            body_bytes: receive::LARGEST_BODY,
             batches_per_receiver: 1,
             receive_wait: receive::DEFAULT_WAIT,
             receive_hold: receive::DEFAULT_HOLD,

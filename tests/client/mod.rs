@@ -1,19 +1,25 @@
 //! The client library against a server: the embedded broker, or one named by the environment.
 
-mod connecting;
+mod cancelling_cases;
+mod connections;
 mod dead_letters;
 mod delayed;
 mod delivery;
 mod dialog_pools;
+mod driver_cases;
 mod envelopes;
 mod error_numbers;
 mod failures;
+pub(crate) mod fake_server;
+mod hostile_servers;
 mod keyed_order;
+mod large_bodies;
 mod long_work;
 mod lost_answers;
 pub(crate) mod objects;
 mod once;
 mod outbox;
+mod performance_cases;
 mod proxy;
 mod receiving;
 mod reconnect;
@@ -21,6 +27,7 @@ mod repairs;
 mod requests;
 mod sending;
 mod sending_cases;
+pub(crate) mod several_addresses;
 mod shared_pools;
 mod soaking;
 mod stage;
