@@ -87,9 +87,8 @@ async fn c121_waiting_readers_take_nothing_from_the_pool_and_handlers_may_use_it
 /// Case C121: a pool that is used up says so, and receivers go on meanwhile.
 #[tokio::test]
 async fn c121_a_pool_that_is_used_up_is_a_typed_error_and_stops_no_receiver() {
-    let short = |options: BrokerOptions| {
-        options.with_max_pool_size(2).with_acquire_timeout(Duration::from_millis(100))
-    };
+    let short =
+        |options: BrokerOptions| options.with_max_pool_size(2).with_acquire_timeout(Duration::from_secs(2));
     let objects = Objects::create_with(crate::support::start().await, short).await;
     let mut receiver = waiting_receivers(&objects, 1).await.remove(0);
     let dialog = objects.begin_with(&[]).await;

@@ -7,14 +7,14 @@ use tokio::sync::watch;
 
 pub(crate) struct Proxy {
     port: u16,
-    weather: watch::Sender<Weather>,
+    state: watch::Sender<Forwarding>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Weather {
-    is_dark: bool,
-    /// How often it went dark.
-    nights: u32,
+struct Forwarding {
+    is_stopped: bool,
+    /// How often it stopped.
+    outages: u32,
 }
 
 impl Proxy {
@@ -22,13 +22,13 @@ impl Proxy {
     pub(crate) async fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (weather, seen) = watch::channel(Weather::default());
+        let (state, seen) = watch::channel(Forwarding::default());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 tokio::spawn(forward(client, target, seen.clone()));
             }
         });
-        Self { port, weather }
+        Self { port, state }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -37,29 +37,29 @@ impl Proxy {
 
     /// Stops forwarding, on all connections.
     pub(crate) fn black_hole(&self) {
-        self.weather.send_modify(|weather| {
-            weather.is_dark = true;
-            weather.nights += 1;
+        self.state.send_modify(|state| {
+            state.is_stopped = true;
+            state.outages += 1;
         });
     }
 
-    /// Forwards the connections that come from now on; those made before stay in the dark.
-    pub(crate) fn let_light_in(&self) {
-        self.weather.send_modify(|weather| weather.is_dark = false);
+    /// Forwards the connections that come from now on; those made before stay cut off.
+    pub(crate) fn restore(&self) {
+        self.state.send_modify(|state| state.is_stopped = false);
     }
 }
 
-async fn forward(mut client: TcpStream, target: SocketAddr, mut weather: watch::Receiver<Weather>) {
+async fn forward(mut client: TcpStream, target: SocketAddr, mut state: watch::Receiver<Forwarding>) {
     let mut server = TcpStream::connect(target).await.unwrap();
-    let at_first = *weather.borrow();
-    let went_dark =
-        async { at_first.is_dark || weather.wait_for(|now| now.nights > at_first.nights).await.is_ok() };
-    let is_dark = tokio::select! {
+    let at_first = *state.borrow();
+    let stopped =
+        async { at_first.is_stopped || state.wait_for(|now| now.outages > at_first.outages).await.is_ok() };
+    let is_stopped = tokio::select! {
         biased;
-        is_dark = went_dark => is_dark,
+        is_stopped = stopped => is_stopped,
         _ = tokio::io::copy_bidirectional(&mut client, &mut server) => false,
     };
-    if is_dark {
+    if is_stopped {
         std::future::pending::<()>().await;
     }
 }
