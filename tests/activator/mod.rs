@@ -9,6 +9,7 @@ pub(crate) mod daemon;
 mod feed;
 mod growth;
 mod handlers;
+mod internal;
 mod limits;
 mod listeners;
 mod operation;

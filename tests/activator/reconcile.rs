@@ -3,7 +3,7 @@
 use super::daemon::{pids, shell};
 use super::site::{Site, cured, reader, until, warning};
 use ssbroker::activator::Record;
-use ssbroker::client::Broker;
+use ssbroker::client::{Broker, MonitorState, QueueLocation, QueueName, Visible};
 use tempfile::TempDir;
 
 /// Pains 6, 7 and 29.
@@ -127,6 +127,23 @@ async fn a_queue_that_the_server_switches_off_is_told_at_once() {
         })
         .await;
     warning(state.path(), "Orders", "queue-disabled").await;
+}
+
+/// The other half of C052, what RECEIVE does to a monitor, is a vector of the conformance suite.
+#[tokio::test(flavor = "multi_thread")]
+async fn c052_no_look_of_ours_changes_a_monitor_or_takes_a_message() {
+    let site = Site::new(&["Orders"]).await;
+    site.send("Orders", 1).await;
+    let queue = QueueLocation::in_database("Sales", QueueName::in_schema("dbo", "Orders").unwrap());
+    for _ in 0..3 {
+        let state = site.owner.inspect_queue(&queue).await.unwrap().unwrap();
+        assert_eq!(state.ready, Visible::Known(true));
+        let monitor = state.monitor.known().flatten().unwrap();
+        assert_eq!(monitor.state, MonitorState::Notified);
+        assert_eq!(site.owner.ready_queues(std::slice::from_ref(&queue)).await.unwrap(), [true]);
+        assert!(site.owner.has_ready_messages(&queue).await.unwrap());
+    }
+    assert_eq!((site.waiting("Orders").await, site.waiting("Notifications").await), (1, 1));
 }
 
 /// Pain 9.

@@ -74,7 +74,7 @@ async fn a_server_that_is_as_it_should_be_exits_0() {
     assert!(code == 0 && text.contains("the servers are as they should be"), "{code}\n{text}");
 }
 
-/// Pains 1, 10, 23, 24 and 27, C066, C067 and C069.
+/// Pains 1, 10, 23, 24 and 27, and C067.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_fault_has_its_name_and_its_statement_and_exits_1() {
     let place = Place::new().await;
@@ -201,4 +201,91 @@ async fn who_cannot_be_reached_or_logged_in_to_exits_3_and_an_unreadable_file_2(
     let (code, _) = place.check_as("server=tcp:127.0.0.1,1;user id=a;password=b", ORDERS).await;
     assert_eq!(code, 3);
     assert_eq!(told(&check(Path::new("/no/such/file.toml")).await).0, 2);
+}
+
+/// The queue is in one database, the notification service in another: (a) 'current database', (b) the other broker's
+/// identifier, (c) trust on top.
+#[tokio::test(flavor = "multi_thread")]
+async fn c066_a_service_in_another_database_takes_its_broker_id_and_trust() {
+    let place = Place::new().await;
+    let notes = notification_database(&place).await;
+    let connection = place.embedded.emulator.connection_string("Notes");
+    let (sales_id, notes_id) = (broker_id(&place.owner).await, broker_id(&notes).await);
+    place.run("CREATE EVENT NOTIFICATION A ON QUEUE dbo.Orders FOR QUEUE_ACTIVATION TO SERVICE '//notify', 'current database';").await;
+    let (code, text) = place.check_as(&connection, ORDERS).await;
+    let elsewhere = format!("goes to broker {sales_id}, but //notify is in broker {notes_id}");
+    assert!(code == 1 && text.to_uppercase().contains(&elsewhere.to_uppercase()), "{code}\n{text}");
+    let cure = cure(&text, "notification-elsewhere");
+    send(&place).await;
+    assert_eq!(waiting(&notes).await, 0, "(a)");
+
+    assert!(cure.contains(&notes_id), "{cure}");
+    place.run("RECEIVE conversation_handle FROM dbo.Orders;").await;
+    // The server may have dropped the one that failed by itself.
+    drop(place.owner.batch("DROP EVENT NOTIFICATION A ON QUEUE dbo.Orders;").await);
+    place.run(&cure[cure.find("CREATE EVENT NOTIFICATION").unwrap()..]).await;
+    let (code, text) = place.check_as(&connection, ORDERS).await;
+    assert!(
+        code == 1 && text.contains("[notification-held]") && text.contains("is not TRUSTWORTHY, so"),
+        "{code}\n{text}"
+    );
+    send(&place).await;
+    let (code, text) = place.check_as(&connection, ORDERS).await;
+    let held = "waits in the transmission queue of Sales: Access to the target database is denied (916)";
+    assert!(code == 1 && text.contains(held), "{code}\n{text}");
+    assert_eq!(waiting(&notes).await, 0, "(b)");
+
+    let trust = self::cure(&text, "notification-held");
+    assert!(trust.starts_with("make a notification service in database [Sales]"), "{trust}");
+    place.run(&trust[trust.find("ALTER DATABASE").unwrap()..]).await;
+    assert_eq!(waiting(&notes).await, 1, "(c)");
+    let (code, text) = place.check_as(&connection, ORDERS).await;
+    assert_eq!(code, 0, "{text}");
+}
+
+/// The other half of C069 is a vector of the conformance suite.
+#[tokio::test(flavor = "multi_thread")]
+async fn c069_a_service_without_the_contract_of_notifications_fails_the_check() {
+    let place = Place::new().await;
+    place.run("DROP SERVICE [//notify];").await;
+    place.run("CREATE SERVICE [//notify] ON QUEUE dbo.Notifications;").await;
+    let (code, text) = place.check(ORDERS).await;
+    let lacks = "service //notify lacks the contract http://schemas.microsoft.com/SQL/Notifications/PostEventNotification";
+    assert!(code == 1 && text.contains(lacks), "{code}\n{text}");
+    place.run(&cure(&text, "contract-missing")).await;
+    let (_, text) = place.check(ORDERS).await;
+    assert!(!text.contains("contract-missing"), "{text}");
+}
+
+/// Moves the notification service into a database of its own; answers the connection to that.
+async fn notification_database(place: &Place) -> Broker {
+    let master = Broker::connect(&place.embedded.emulator.connection_string("master")).await.unwrap();
+    master.batch("CREATE DATABASE Notes;").await.unwrap();
+    let notes = Broker::connect(&place.embedded.emulator.connection_string("Notes")).await.unwrap();
+    let there = "CREATE QUEUE dbo.Notifications; CREATE SERVICE [//notify] ON QUEUE dbo.Notifications \
+                 ([http://schemas.microsoft.com/SQL/Notifications/PostEventNotification]);";
+    notes.batch(there).await.unwrap();
+    let here = "DROP EVENT NOTIFICATION A ON QUEUE dbo.Orders; DROP EVENT NOTIFICATION D ON QUEUE dbo.Orders; DROP SERVICE \
+                [//notify]; CREATE SERVICE [//orders] ON QUEUE dbo.Orders ([DEFAULT]);";
+    place.run(here).await;
+    notes
+}
+
+async fn broker_id(broker: &Broker) -> String {
+    broker.inspect_database(None).await.unwrap().unwrap().broker_id.to_string().to_uppercase()
+}
+
+async fn send(place: &Place) {
+    place.run("DECLARE @h uniqueidentifier; BEGIN DIALOG @h FROM SERVICE [//orders] TO SERVICE '//orders' WITH ENCRYPTION = OFF; SEND ON CONVERSATION @h (0x01);").await;
+}
+
+async fn waiting(notes: &Broker) -> i32 {
+    let results = notes.batch("SELECT COUNT(*) AS n FROM dbo.Notifications;").await.unwrap();
+    results.first_row().unwrap().get("n").unwrap()
+}
+
+/// The cure of a finding: the line below it.
+fn cure(text: &str, id: &str) -> String {
+    let mut lines = text.lines().skip_while(|line| !line.ends_with(&format!("[{id}]")));
+    lines.nth(1).unwrap_or_else(|| panic!("no {id} in\n{text}")).trim().to_owned()
 }

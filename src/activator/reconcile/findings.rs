@@ -50,6 +50,7 @@ pub(in crate::activator) fn of_queue(
     }
     if let Visible::Known(notifications) = &state.notifications {
         found.extend(of_notifications(on, notifications, to));
+        found.extend(held(on, &state.database, notifications, to));
     }
     found.extend(stuck(on, state));
     found
@@ -281,6 +282,44 @@ fn of_notifications(
         ),
         cure: recreate(on, &dead.name, to),
     })
+}
+
+/// C066: sent, and not delivered.
+fn held(
+    on: &QueueAddress,
+    database: &DatabaseState,
+    all: &[crate::client::EventNotification],
+    to: &Destination<'_>,
+) -> Option<Found> {
+    let here = database.broker_id.to_string().eq_ignore_ascii_case(&to.broker_id);
+    let ours = all.iter().find(|one| {
+        one.event == ACTIVATION
+            && one.service == to.service
+            && one.broker_instance.eq_ignore_ascii_case(&to.broker_id)
+    })?;
+    let needs_trust = !here && !database.is_trustworthy;
+    let queue = quoted(on);
+    let text = match &ours.held {
+        Some(status) => {
+            format!("a notification of {queue} waits in the transmission queue of {}: {status}", on.database)
+        }
+        None if needs_trust => format!(
+            "notifications of {queue} go to another database, and database {} is not TRUSTWORTHY, so the server keeps them",
+            on.database
+        ),
+        None => return None,
+    };
+    let cure = if needs_trust { trust(on) } else { "see the server's own words".to_owned() };
+    Some(Found { id: "notification-held", text, cure })
+}
+
+/// The way without trust comes first: whoever owns a trustworthy database can act in all that its owner may use.
+fn trust(on: &QueueAddress) -> String {
+    let database = bracketed(&on.database);
+    format!(
+        "make a notification service in database {database} and listen on it too, which takes no trust; or: ALTER DATABASE \
+         {database} SET TRUSTWORTHY ON; -- its users of the role db_owner can act outside it then as its owner"
+    )
 }
 
 fn recreate(on: &QueueAddress, name: &str, to: &Destination<'_>) -> String {

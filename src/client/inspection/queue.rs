@@ -199,6 +199,9 @@ pub struct EventNotification {
     /// Whether any conversation from this database to that service is open. The server drops a notification with its
     /// conversation, and keeps no record of which belongs to which.
     pub has_conversation: bool,
+    /// Why the oldest notification for that service which is not delivered has to wait, in the server's words; `None` if
+    /// none waits, or the login does not see the transmission queue (which takes db_owner).
+    pub held: Option<String>,
 }
 
 /// What the definition of a queue says.
@@ -465,6 +468,7 @@ fn notification(row: &Row, rights: &Rights) -> Result<EventNotification> {
         broker_instance: row.get::<Option<String>>("broker_instance")?.unwrap_or_default(),
         // Who does not see the conversations of others cannot say that there is none.
         has_conversation: !rights.sees_definitions || has(row, "has_conversation")?,
+        held: row.get::<Option<String>>("held")?,
     })
 }
 
