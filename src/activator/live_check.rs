@@ -6,7 +6,7 @@
 use crate::activator::config::{Application, Config, NotificationService};
 use crate::activator::log_lines;
 use crate::activator::reconcile::findings::{self, Destination, bracketed};
-use crate::activator::reconcile::missing_queue;
+use crate::activator::reconcile::{missing_queue, rights};
 use crate::activator::status::warnings::Found;
 use crate::client::{
     self, Broker, BrokerOptions, DatabaseState, Error, ErrorKind, QueueLocation, QueueName, QueueState,
@@ -164,7 +164,7 @@ impl Check<'_> {
         for found in findings::of_queue(&app.on, &state, &to) {
             self.add(severity(found.id), &app.name, found);
         }
-        self.disabled_unheard(app, &state, &to);
+        self.switched_off(app, &state, &to);
         Ok(())
     }
 
@@ -189,23 +189,15 @@ impl Check<'_> {
         );
     }
 
-    /// Pain 27: without it a queue that is switched off is found by looking only.
-    fn disabled_unheard(&mut self, app: &Application, state: &QueueState, to: &Destination<'_>) {
-        let Visible::Known(notifications) = &state.notifications else { return };
-        if notifications.iter().any(|one| one.event == "BROKER_QUEUE_DISABLED") {
-            return;
+    /// Pain 27, and what `reenable` takes besides.
+    fn switched_off(&mut self, app: &Application, state: &QueueState, to: &Destination<'_>) {
+        let is_wanted = app.reenable.is_some();
+        if let Some(found) = findings::disabled_unheard(&app.on, state, to, is_wanted) {
+            self.add(if is_wanted { Severity::Fault } else { Severity::Warning }, &app.name, found);
         }
-        let name = bracketed(&format!("{}Disabled", app.on.queue));
-        let (queue, service) = (bracketed(&app.on.queue), to.service.replace('\'', "''"));
-        self.add(Severity::Warning, &app.name, Found {
-            id: "disabled-unheard",
-            text: "no event notification tells when the server switches its queue off; a look once a minute does".to_owned(),
-            cure: format!(
-                "USE {}; CREATE EVENT NOTIFICATION {name} ON QUEUE {}.{queue} FOR BROKER_QUEUE_DISABLED TO SERVICE \
-                 '{service}', '{}';",
-                bracketed(&app.on.database), bracketed(&app.on.schema), to.broker_id.to_uppercase()
-            ),
-        });
+        if is_wanted && !state.can_alter {
+            self.add(Severity::Fault, &app.name, rights::no_alter(&app.on, state));
+        }
     }
 
     /// Applications whose database is on no server that could be asked.

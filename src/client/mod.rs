@@ -23,6 +23,7 @@ pub mod outbox;
 mod outcome;
 mod poison;
 mod pool;
+mod queue_switch;
 mod receive;
 mod request;
 mod retry;

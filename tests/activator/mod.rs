@@ -15,6 +15,7 @@ mod listeners;
 mod operation;
 mod pains;
 mod reconcile;
+mod reenabling;
 mod reload;
 mod resident;
 mod restarts;

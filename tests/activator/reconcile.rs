@@ -1,9 +1,9 @@
 //! Every queue with messages gets a reader, whatever became of its notification; and what is wrong is named with its cure.
 
 use super::daemon::{pids, shell};
-use super::site::{Site, cured, reader, until, warning};
+use super::site::{Site, cured, login, reader, until, warning};
 use ssbroker::activator::Record;
-use ssbroker::client::{Broker, MonitorState, QueueLocation, QueueName, Visible};
+use ssbroker::client::{MonitorState, QueueLocation, QueueName, Visible};
 use tempfile::TempDir;
 
 /// Pains 6, 7 and 29.
@@ -237,20 +237,4 @@ async fn the_monitor_alone_is_enough_to_make_a_lost_notification_good() {
     let daemon = site.daemon_as(state.path(), &connection, &shell("Orders", "exit 0", ""));
     daemon.launched(1).await;
     warning(state.path(), "Orders", "right-select").await;
-}
-
-/// A login with the rights a listener needs, and no others; answers its connection string.
-async fn login(site: &Site) -> String {
-    let master = Broker::connect(&site.embedded.emulator.connection_string("master")).await.unwrap();
-    master.batch("CREATE LOGIN ea WITH PASSWORD = 'Secret-456';").await.unwrap();
-    site.run("CREATE USER ea FOR LOGIN ea;").await;
-    site.run("GRANT RECEIVE ON dbo.Notifications TO ea; GRANT VIEW DEFINITION ON SERVICE::[//notify] TO ea;")
-        .await;
-    site.run("GRANT REFERENCES ON SCHEMA::dbo TO ea;").await;
-    let address = site.embedded.emulator.address();
-    format!(
-        "server=tcp:{},{};database=Sales;user id=ea;password=Secret-456;encrypt=false",
-        address.ip(),
-        address.port()
-    )
 }

@@ -144,3 +144,19 @@ pub(super) async fn order(state: &Path, request: Request) -> String {
         other => panic!("{other:?}"),
     }
 }
+
+/// A login with the rights a listener needs, and no others; answers its connection string.
+pub(super) async fn login(site: &Site) -> String {
+    let master = Broker::connect(&site.embedded.emulator.connection_string("master")).await.unwrap();
+    master.batch("CREATE LOGIN ea WITH PASSWORD = 'Secret-456';").await.unwrap();
+    site.run("CREATE USER ea FOR LOGIN ea;").await;
+    site.run("GRANT RECEIVE ON dbo.Notifications TO ea; GRANT VIEW DEFINITION ON SERVICE::[//notify] TO ea;")
+        .await;
+    site.run("GRANT REFERENCES ON SCHEMA::dbo TO ea;").await;
+    let address = site.embedded.emulator.address();
+    format!(
+        "server=tcp:{},{};database=Sales;user id=ea;password=Secret-456;encrypt=false",
+        address.ip(),
+        address.port()
+    )
+}

@@ -203,6 +203,41 @@ async fn who_cannot_be_reached_or_logged_in_to_exits_3_and_an_unreadable_file_2(
     assert_eq!(told(&check(Path::new("/no/such/file.toml")).await).0, 2);
 }
 
+/// Pain 27: what `reenable` takes besides, each with its statement.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_switching_a_queue_on_again_takes_is_checked_where_it_is_asked_for() {
+    let place = Place::new().await;
+    let on = format!("{ORDERS}\nreenable = {{ at_most = 2 }}");
+    assert_eq!(place.check(&on).await.0, 0);
+    place.run("DROP EVENT NOTIFICATION D ON QUEUE dbo.Orders;").await;
+    assert_eq!(place.check(ORDERS).await.0, 0, "without it a warning");
+    let (code, text) = place.check(&on).await;
+    assert!(
+        code == 1 && text.contains("and it is never switched on again [disabled-unheard]"),
+        "{code}\n{text}"
+    );
+    place.run(&cure(&text, "disabled-unheard")).await;
+    assert_eq!(place.check(&on).await.0, 0);
+
+    let master = Broker::connect(&place.embedded.emulator.connection_string("master")).await.unwrap();
+    master
+        .batch("CREATE LOGIN ea WITH PASSWORD = 'Secret-456'; GRANT VIEW SERVER STATE TO ea;")
+        .await
+        .unwrap();
+    place.run("CREATE USER ea FOR LOGIN ea; GRANT VIEW DEFINITION TO ea; GRANT SELECT ON dbo.Orders TO ea; GRANT RECEIVE ON dbo.Notifications TO ea;").await;
+    let address = place.embedded.emulator.address();
+    let connection = format!(
+        "server=tcp:{},{};database=Sales;user id=ea;password=Secret-456;encrypt=false",
+        address.ip(),
+        address.port()
+    );
+    let (code, text) = place.check_as(&connection, &on).await;
+    assert!(code == 1 && text.contains("lacks ALTER for [Sales].[dbo].[Orders]"), "{code}\n{text}");
+    place.run(&cure(&text, "right-alter")).await;
+    let (code, text) = place.check_as(&connection, &on).await;
+    assert_eq!(code, 0, "{text}");
+}
+
 /// The queue is in one database, the notification service in another: (a) 'current database', (b) the other broker's
 /// identifier, (c) trust on top.
 #[tokio::test(flavor = "multi_thread")]

@@ -4,14 +4,16 @@
 //! by the running daemon and by `activator check --live`.
 
 use super::judge::Judge;
+use super::rights;
 use crate::activator::config::QueueAddress;
 use crate::activator::status::warnings::Found;
-use crate::client::{DatabaseState, MonitorState, QueueDetails, QueueState, Right, ServiceState, Visible};
+use crate::client::{DatabaseState, MonitorState, QueueDetails, QueueState, ServiceState, Visible};
 
 /// The contract of event notifications, byte by byte.
 pub(in crate::activator) const CONTRACT: &str =
     "http://schemas.microsoft.com/SQL/Notifications/PostEventNotification";
 const ACTIVATION: &str = "QUEUE_ACTIVATION";
+const DISABLED: &str = "BROKER_QUEUE_DISABLED";
 /// Age of a notification nobody takes that needs a person (pain 31).
 const OLD: u64 = 60;
 
@@ -44,7 +46,7 @@ pub(in crate::activator) fn of_queue(
 ) -> Vec<Found> {
     let mut found = Vec::new();
     found.extend(of_database(&state.database));
-    found.extend(missing_rights(on, state));
+    found.extend(rights::missing(on, state));
     if let Visible::Known(Some(details)) = &state.details {
         found.extend(of_details(on, details));
     }
@@ -138,11 +140,15 @@ pub(in crate::activator) fn create_notification(on: &QueueAddress, to: Option<&D
 }
 
 fn create(on: &QueueAddress, to: Option<&Destination<'_>>) -> String {
+    create_for(ACTIVATION, "Activation", on, to)
+}
+
+fn create_for(event: &str, suffix: &str, on: &QueueAddress, to: Option<&Destination<'_>>) -> String {
     let service = to.map_or("the notification service", |to| to.service).replace('\'', "''");
     let broker = to.map_or_else(|| "current database".to_owned(), |to| to.broker_id.to_uppercase());
     format!(
-        "CREATE EVENT NOTIFICATION {} ON QUEUE {} FOR QUEUE_ACTIVATION TO SERVICE '{service}', '{broker}';",
-        bracketed(&format!("{}Activation", on.queue)),
+        "CREATE EVENT NOTIFICATION {} ON QUEUE {} FOR {event} TO SERVICE '{service}', '{broker}';",
+        bracketed(&format!("{}{suffix}", on.queue)),
         in_schema(on),
     )
 }
@@ -165,52 +171,6 @@ fn of_database(database: &DatabaseState) -> Option<Found> {
             bracketed(name)
         ),
     })
-}
-
-fn missing_rights(on: &QueueAddress, state: &QueueState) -> Vec<Found> {
-    let mut missing = vec![state.details.missing(), state.ready.missing(), state.depth.missing()];
-    missing.extend([state.monitor.missing(), state.notifications.missing()]);
-    let mut rights: Vec<Right> = missing.into_iter().flatten().collect();
-    rights.sort_unstable();
-    rights.dedup();
-    rights.into_iter().map(|right| missing_right(on, &state.database, right)).collect()
-}
-
-/// One warning for each right: which it is, and what is lost without it.
-fn missing_right(on: &QueueAddress, database: &DatabaseState, right: Right) -> Found {
-    let (login, queue) = (bracketed(&database.login), in_schema(on));
-    let in_database = format!("USE {};", bracketed(&database.database));
-    let (id, lost, cure) = match right {
-        Right::Connect => (
-            "right-connect",
-            "nothing of its queue can be seen, so a lost notification is never made good",
-            format!("{in_database} CREATE USER {login} FOR LOGIN {login};"),
-        ),
-        Right::Select => (
-            "right-select",
-            "it cannot be seen whether messages wait; only the queue monitor, if it may be seen, tells of a lost notification",
-            format!("{in_database} GRANT SELECT ON {queue} TO {login};"),
-        ),
-        Right::ViewDefinition => (
-            "right-view-definition",
-            "a disabled queue and a missing event notification are not noticed",
-            format!("{in_database} GRANT VIEW DEFINITION TO {login};"),
-        ),
-        Right::ViewDatabaseState => (
-            "right-database-state",
-            "the number of messages is not shown",
-            format!("{in_database} GRANT VIEW DATABASE STATE TO {login};"),
-        ),
-        _ => (
-            "right-server-state",
-            "the queue monitor cannot be seen: whether a handler received, or a notification got lost, is guessed",
-            format!(
-                "USE master; GRANT VIEW SERVER STATE TO {login}; -- or, from SQL Server 2022, VIEW SERVER PERFORMANCE STATE"
-            ),
-        ),
-    };
-    let text = format!("login {} lacks {right} for {}: {lost}", database.login, quoted(on));
-    Found { id, text, cure }
 }
 
 fn of_details(on: &QueueAddress, details: &QueueDetails) -> Vec<Found> {
@@ -282,6 +242,27 @@ fn of_notifications(
         ),
         cure: recreate(on, &dead.name, to),
     })
+}
+
+/// Pain 27: without it a queue that is switched off is found by looking only.
+pub(in crate::activator) fn disabled_unheard(
+    on: &QueueAddress,
+    state: &QueueState,
+    to: &Destination<'_>,
+    is_switched_on_again: bool,
+) -> Option<Found> {
+    let Visible::Known(all) = &state.notifications else { return None };
+    if all.iter().any(|one| one.event == DISABLED && to.known_services.contains(&one.service)) {
+        return None;
+    }
+    let mut text =
+        "no event notification tells when the server switches its queue off; a look once a minute does"
+            .to_owned();
+    if is_switched_on_again {
+        text.push_str(", and it is never switched on again");
+    }
+    let cure = format!("USE {}; {}", bracketed(&on.database), create_for(DISABLED, "Disabled", on, Some(to)));
+    Some(Found { id: "disabled-unheard", text, cure })
 }
 
 /// C066: sent, and not delivered.
@@ -363,11 +344,11 @@ fn of_contracts(service: &str, state: &ServiceState) -> Option<Found> {
     })
 }
 
-fn quoted(on: &QueueAddress) -> String {
+pub(super) fn quoted(on: &QueueAddress) -> String {
     format!("{}.{}", bracketed(&on.database), in_schema(on))
 }
 
-fn in_schema(on: &QueueAddress) -> String {
+pub(super) fn in_schema(on: &QueueAddress) -> String {
     format!("{}.{}", bracketed(&on.schema), bracketed(&on.queue))
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn queue_rights<'a>(location: &QueueLocation, database: &str) -> Stat
     let (queue, database) = (location.quoted(), super::super::names::quote(database));
     Statement::new(
         "SELECT HAS_PERMS_BY_NAME(@queue, N'OBJECT', N'SELECT') AS can_select, HAS_PERMS_BY_NAME(@queue, N'OBJECT', \
-         N'RECEIVE') AS can_receive, HAS_PERMS_BY_NAME(@queue, N'OBJECT', N'VIEW DEFINITION') AS sees_queue, \
+         N'RECEIVE') AS can_receive, HAS_PERMS_BY_NAME(@queue, N'OBJECT', N'ALTER') AS can_alter, HAS_PERMS_BY_NAME(@queue, N'OBJECT', N'VIEW DEFINITION') AS sees_queue, \
          HAS_PERMS_BY_NAME(@database, N'DATABASE', N'VIEW DEFINITION') AS sees_definitions, \
          HAS_PERMS_BY_NAME(@database, N'DATABASE', N'VIEW DATABASE STATE') AS sees_database_state, \
          HAS_PERMS_BY_NAME(@database, N'DATABASE', N'VIEW DATABASE PERFORMANCE STATE') AS sees_database_performance, \

@@ -250,7 +250,7 @@ fn inspection_texts() -> Vec<String> {
         inspection::service_rights(&service, Some("dbo")).text().to_owned(),
     ];
     for location in [&here, &there] {
-        texts.extend([inspection::ready(location), inspection::oldest(location)]);
+        texts.extend([inspection::ready(location), inspection::oldest(location), enable_queue(location)]);
         for statement in [
             inspection::queue_rights(location, "x"),
             inspection::queue_settings(location),
