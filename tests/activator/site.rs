@@ -38,6 +38,12 @@ impl Site {
         site
     }
 
+    /// The same with a connection that was made now: the former one was cut.
+    pub(super) async fn connected_again(self) -> Self {
+        let owner = Broker::connect(&self.embedded.emulator.connection_string("Sales")).await.unwrap();
+        Self { owner, ..self }
+    }
+
     pub(super) async fn notify_of(&self, queue: &str) {
         self.run(&format!(
             "CREATE EVENT NOTIFICATION [{queue}Activation] ON QUEUE dbo.[{queue}] FOR QUEUE_ACTIVATION TO SERVICE \
