@@ -292,6 +292,19 @@ async fn c069_a_service_without_the_contract_of_notifications_fails_the_check() 
     assert!(!text.contains("contract-missing"), "{text}");
 }
 
+/// Pain 23: the name as newer pages print it, made into a contract by somebody who believed them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_contract_name_with_https_is_told_from_the_right_one() {
+    let place = Place::new().await;
+    let wrong = "https://schemas.microsoft.com/SQL/Notifications/PostEventNotification";
+    place.run("DROP SERVICE [//notify]; CREATE MESSAGE TYPE [//m] VALIDATION = NONE;").await;
+    place.run(&format!("CREATE CONTRACT [{wrong}] ([//m] SENT BY ANY);")).await;
+    place.run(&format!("CREATE SERVICE [//notify] ON QUEUE dbo.Notifications ([{wrong}]);")).await;
+    let (code, text) = place.check(ORDERS).await;
+    let told = format!("it lists {wrong}, which is another contract: the name begins with http://");
+    assert!(code == 1 && text.contains(&told), "{code}\n{text}");
+}
+
 /// Moves the notification service into a database of its own; answers the connection to that.
 async fn notification_database(place: &Place) -> Broker {
     let master = Broker::connect(&place.embedded.emulator.connection_string("master")).await.unwrap();

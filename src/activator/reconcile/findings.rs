@@ -356,3 +356,7 @@ pub(super) fn in_schema(on: &QueueAddress) -> String {
 pub(in crate::activator) fn bracketed(name: &str) -> String {
     format!("[{}]", name.replace(']', "]]"))
 }
+
+#[cfg(test)]
+#[path = "findings_tests.rs"]
+mod tests;
