@@ -3,14 +3,14 @@
 //! Connects to every enabled notification service with its own login, looks, and changes nothing. What a running daemon
 //! would warn of is found here by the same rules (`reconcile::findings`), and besides what keeps it from running at all.
 
-use crate::activator::config::{Application, Config, NotificationService};
+use crate::activator::config::{Application, Config, DeadLetter, FeedSettings, Kind, NotificationService};
 use crate::activator::log_lines;
 use crate::activator::reconcile::findings::{self, Destination, bracketed};
 use crate::activator::reconcile::{missing_queue, rights};
 use crate::activator::status::warnings::Found;
 use crate::client::{
     self, Broker, BrokerOptions, DatabaseState, Error, ErrorKind, QueueLocation, QueueName, QueueState,
-    ServiceName, ServiceState, Visible,
+    ServiceName, ServiceState, Table, Visible,
 };
 use serde::Serialize;
 use std::fmt;
@@ -165,6 +165,42 @@ impl Check<'_> {
             self.add(severity(found.id), &app.name, found);
         }
         self.switched_off(app, &state, &to);
+        match &app.kind {
+            Kind::Feed(settings) => self.feed(service, app, &state, settings).await,
+            Kind::Launch | Kind::Resident => Ok(()),
+        }
+    }
+
+    /// What the activator needs to receive for a handler, and to put failed messages aside.
+    async fn feed(
+        &mut self,
+        service: &NotificationService,
+        app: &Application,
+        state: &QueueState,
+        settings: &FeedSettings,
+    ) -> client::Result<()> {
+        if !state.database.is_accessible {
+            return Ok(());
+        }
+        if !state.can_receive {
+            self.add(Severity::Fault, &app.name, rights::no_receive(&app.on, state));
+        }
+        if settings.dead_letter == DeadLetter::EndConversation {
+            return Ok(());
+        }
+        let options = BrokerOptions::from_connection_string(service.connection.expose())?;
+        let options = options.with_database(&app.on.database).with_max_pool_size(1);
+        let tables = Broker::with_options(options).await?.verify_tables(&[Table::DeadLetters]).await?;
+        let login = &state.database.login;
+        for found in tables.missing() {
+            let text = format!("{found} in database {}, or login {login} does not see it", app.on.database);
+            let cure = found.statement.clone();
+            self.add(Severity::Fault, &app.name, Found { id: "feed-tables", text, cure });
+        }
+        for found in tables.different() {
+            let (text, cure) = (found.to_string(), found.statement.clone());
+            self.add(Severity::Fault, &app.name, Found { id: "feed-tables", text, cure });
+        }
         Ok(())
     }
 

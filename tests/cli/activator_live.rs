@@ -219,22 +219,36 @@ async fn what_switching_a_queue_on_again_takes_is_checked_where_it_is_asked_for(
     place.run(&cure(&text, "disabled-unheard")).await;
     assert_eq!(place.check(&on).await.0, 0);
 
-    let master = Broker::connect(&place.embedded.emulator.connection_string("master")).await.unwrap();
-    master
-        .batch("CREATE LOGIN ea WITH PASSWORD = 'Secret-456'; GRANT VIEW SERVER STATE TO ea;")
-        .await
-        .unwrap();
-    place.run("CREATE USER ea FOR LOGIN ea; GRANT VIEW DEFINITION TO ea; GRANT SELECT ON dbo.Orders TO ea; GRANT RECEIVE ON dbo.Notifications TO ea;").await;
-    let address = place.embedded.emulator.address();
-    let connection = format!(
-        "server=tcp:{},{};database=Sales;user id=ea;password=Secret-456;encrypt=false",
-        address.ip(),
-        address.port()
-    );
+    let connection = listener(&place).await;
     let (code, text) = place.check_as(&connection, &on).await;
     assert!(code == 1 && text.contains("lacks ALTER for [Sales].[dbo].[Orders]"), "{code}\n{text}");
     place.run(&cure(&text, "right-alter")).await;
     let (code, text) = place.check_as(&connection, &on).await;
+    assert_eq!(code, 0, "{text}");
+}
+
+/// What the activator needs to receive for a handler and to put failed messages aside.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_fed_handler_takes_is_checked_where_there_is_one() {
+    let place = Place::new().await;
+    let fed = format!("{ORDERS}\nkind = \"feed\"");
+    let (code, text) = place.check(&fed).await;
+    assert!(code == 1 && text.matches("[feed-tables]").count() == 2, "{code}\n{text}");
+    assert!(text.contains("ssbroker.dead_letters: it does not exist in database Sales"), "{text}");
+    assert!(cure(&text, "feed-tables").contains("05-dead-letters.sql"), "{text}");
+    let ends = format!("{fed}\nfeed = {{ dead_letter = \"end\" }}");
+    assert_eq!(place.check(&ends).await.0, 0, "it needs no table");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let script = std::fs::read_to_string(root.join("sql/05-dead-letters.sql")).unwrap();
+    crate::support::run_script(&place.owner, &script).await;
+    assert_eq!(place.check(&fed).await.0, 0);
+
+    let (connection, queue) = (listener(&place).await, "[Sales].[dbo].[Orders]");
+    place.run("GRANT SELECT ON SCHEMA::ssbroker TO ea;").await;
+    let (code, text) = place.check_as(&connection, &fed).await;
+    assert!(code == 1 && text.contains(&format!("lacks RECEIVE on {queue}")), "{code}\n{text}");
+    place.run(&cure(&text, "right-receive")).await;
+    let (code, text) = place.check_as(&connection, &fed).await;
     assert_eq!(code, 0, "{text}");
 }
 
@@ -303,6 +317,22 @@ async fn the_contract_name_with_https_is_told_from_the_right_one() {
     let (code, text) = place.check(ORDERS).await;
     let told = format!("it lists {wrong}, which is another contract: the name begins with http://");
     assert!(code == 1 && text.contains(&told), "{code}\n{text}");
+}
+
+/// A login that may listen and look, and no more; answers its connection string.
+async fn listener(place: &Place) -> String {
+    let master = Broker::connect(&place.embedded.emulator.connection_string("master")).await.unwrap();
+    master
+        .batch("CREATE LOGIN ea WITH PASSWORD = 'Secret-456'; GRANT VIEW SERVER STATE TO ea;")
+        .await
+        .unwrap();
+    place.run("CREATE USER ea FOR LOGIN ea; GRANT VIEW DEFINITION TO ea; GRANT SELECT ON dbo.Orders TO ea; GRANT RECEIVE ON dbo.Notifications TO ea;").await;
+    let address = place.embedded.emulator.address();
+    format!(
+        "server=tcp:{},{};database=Sales;user id=ea;password=Secret-456;encrypt=false",
+        address.ip(),
+        address.port()
+    )
 }
 
 /// Moves the notification service into a database of its own; answers the connection to that.

@@ -64,3 +64,17 @@ pub(in crate::activator) fn no_alter(on: &QueueAddress, state: &QueueState) -> F
         cure: format!("USE {database}; GRANT ALTER ON {} TO {bracketed_login};", in_schema(on)),
     }
 }
+
+/// A queue that is to be received from for a handler, by a login that may not.
+pub(in crate::activator) fn no_receive(on: &QueueAddress, state: &QueueState) -> Found {
+    let login = &state.database.login;
+    let (database, bracketed_login) = (bracketed(&on.database), bracketed(login));
+    Found {
+        id: "right-receive",
+        text: format!(
+            "login {login} lacks RECEIVE on {}: nothing can be received for the handler",
+            quoted(on)
+        ),
+        cure: format!("USE {database}; GRANT RECEIVE ON {} TO {bracketed_login};", in_schema(on)),
+    }
+}
