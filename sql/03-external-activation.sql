@@ -1,5 +1,5 @@
--- Lets an external activator hear of messages in DigestQueue: a notification service, and an event notification that
--- sends to it.
+-- Lets an external activator hear of messages in DigestQueue, and of the queue being switched off: a notification service,
+-- and event notifications that send to it.
 --
 -- Run it in the database of the queues, after 02. Needs CREATE QUEUE, CREATE SERVICE and ALTER on the watched queue.
 -- The contract name begins with http://, never https://: some manual pages print it wrong, and it compares byte by byte.
@@ -14,4 +14,10 @@ GO
 IF NOT EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueActivation')
     CREATE EVENT NOTIFICATION [DigestQueueActivation] ON QUEUE [dbo].[DigestQueue]
         FOR QUEUE_ACTIVATION TO SERVICE '//ssbroker/Notifications', 'current database';
+GO
+-- Five roll backs in a row switch a queue off. With this the activator is told at once, and can tell the server's doing from
+-- a person's; without it a look once a minute finds it.
+IF NOT EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueDisabled')
+    CREATE EVENT NOTIFICATION [DigestQueueDisabled] ON QUEUE [dbo].[DigestQueue]
+        FOR BROKER_QUEUE_DISABLED TO SERVICE '//ssbroker/Notifications', 'current database';
 GO

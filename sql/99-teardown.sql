@@ -1,8 +1,10 @@
--- Removes what 02, 03 and 05 to 11 made, in the order the server enforces: notification, services, queues, contract, types.
+-- Removes what 02, 03 and 05 to 11 made, in the order the server enforces: notifications, services, queues, contract, types.
 --
 -- Messages and conversations of these services go with them. Running it again does nothing.
 IF EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueActivation')
     DROP EVENT NOTIFICATION [DigestQueueActivation] ON QUEUE [dbo].[DigestQueue];
+IF EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueDisabled')
+    DROP EVENT NOTIFICATION [DigestQueueDisabled] ON QUEUE [dbo].[DigestQueue];
 GO
 IF EXISTS (SELECT 1 FROM sys.services WHERE name = N'//ssbroker/Notifications') DROP SERVICE [//ssbroker/Notifications];
 IF EXISTS (SELECT 1 FROM sys.services WHERE name = N'//ssbroker/digest/Client') DROP SERVICE [//ssbroker/digest/Client];

@@ -22,6 +22,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (body?.text === undefined) {
     say({ id, dead: 'an order has to be text' });
   } else {
+    // A line for the activator's log.
+    say({ log: `a receipt for ${body.text}` });
     say({ id, reply: { type: replyType, body: { text: await receipt(body.text) } }, done: true });
   }
 }

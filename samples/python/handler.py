@@ -26,6 +26,8 @@ def main() -> None:
         if "text" in body:
             answer["reply"] = {"type": reply_type, "body": {"text": receipt(body["text"])}}
             answer["done"] = True
+            # A line for the activator's log.
+            print(json.dumps({"log": f"a receipt for {body['text']}"}))
         else:
             answer["dead"] = "an order has to be text"
         # Without flush the line waits in a buffer, and the activator for the line.

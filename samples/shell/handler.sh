@@ -16,5 +16,7 @@ while IFS= read -r message; do
     id=${id%%,*}
     body=${message##*',"body":'}
     body=${body%'}'}
+    # A line for the activator's log.
+    printf '{"log":"a receipt for message %s"}\n' "$id"
     printf '{"id":%s,"reply":{"type":"%s","body":%s},"done":true}\n' "$id" "$reply_type" "$body"
 done

@@ -20,6 +20,7 @@ use crate::activator::output::Runs;
 use crate::activator::own_children::OwnChildren;
 use crate::activator::pauses::Pauses;
 use crate::activator::platform;
+use crate::activator::reenabling::Reenabling;
 use crate::activator::reload::{ReloadHandle, Reloader, Request};
 use crate::activator::status::Board;
 use crate::activator::supervisor::{Record, Supervisor};
@@ -278,6 +279,8 @@ impl Activator {
         let output = |source| ActivatorError::Output { dir: dir.clone(), source };
         let runs = Arc::new(Runs::open(dir).map_err(output)?);
         let feeds = Arc::new(feed::Shared::open(dir).map_err(output)?);
+        let reenabling = Reenabling::open(dir, SystemTime::now());
+        let (config, sender) = (Arc::clone(&self.config), self.inbox.sender());
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
             ledger: Ledger::new(journal),
@@ -286,7 +289,8 @@ impl Activator {
             pauses: Pauses::open(dir),
             history: History::open(dir),
             config: Arc::clone(&self.config),
-            listeners: Listeners::new(Arc::clone(&self.config), self.inbox.sender(), board.clone()),
+            listeners: Listeners::new(config, sender, board.clone(), reenabling.clone()),
+            reenabling,
             board,
             inbox: self.inbox,
             observer: self.observer,

@@ -10,14 +10,16 @@ use crate::activator::daemon::{connection, connections};
 use crate::activator::history::{History, Run};
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
-use crate::activator::launch::{LaunchId, Outcome};
+use crate::activator::launch::{LaunchId, Outcome, Target};
 use crate::activator::launcher::{Launcher, StartError, Started};
 use crate::activator::ledger::Ledger;
 use crate::activator::listener::{Link, Listeners};
 use crate::activator::log_lines;
 use crate::activator::milestone::{Milestone, Milestones};
+use crate::activator::notification::QueueEvent;
 use crate::activator::pauses::Pauses;
 use crate::activator::recovery::{self, Recovered, Survivor, System};
+use crate::activator::reenabling::Reenabling;
 use crate::activator::status::{Board, rfc3339};
 use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
 use std::collections::{HashMap, VecDeque};
@@ -41,6 +43,7 @@ pub(super) struct EventLoop {
     pub(super) history: History,
     pub(super) pauses: Pauses,
     pub(super) listeners: Listeners,
+    pub(super) reenabling: Reenabling,
     /// Reports that are there without waiting; handed in before anything else.
     pub(super) due: VecDeque<Input>,
     pub(super) is_stopped: bool,
@@ -161,7 +164,7 @@ impl EventLoop {
         }
     }
 
-    /// What has become of a launch is journalled before anything follows from it.
+    /// What has become of a launch or a queue is written down before anything follows from it.
     async fn journal_report(&mut self, event: &Event) {
         match event {
             Event::Exited { launch, outcome } => {
@@ -171,6 +174,10 @@ impl EventLoop {
             Event::LaunchFailed { launch, reason, .. } => {
                 self.children.forget(*launch);
                 self.ledger.note(Entry::Failed { launch: *launch, reason: reason.clone() }).await;
+            }
+            Event::Notified { listener, notice } if notice.event == QueueEvent::QueueDisabled => {
+                let server = self.board.server_of(*listener);
+                self.reenabling.told(&server, &Target::from(notice), SystemTime::now());
             }
             Event::Paused { app } => self.keep_pause(app, true),
             Event::Resumed { app } => self.keep_pause(app, false),

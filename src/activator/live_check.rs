@@ -3,14 +3,14 @@
 //! Connects to every enabled notification service with its own login, looks, and changes nothing. What a running daemon
 //! would warn of is found here by the same rules (`reconcile::findings`), and besides what keeps it from running at all.
 
-use crate::activator::config::{Application, Config, NotificationService};
+use crate::activator::config::{Application, Config, DeadLetter, FeedSettings, Kind, NotificationService};
 use crate::activator::log_lines;
 use crate::activator::reconcile::findings::{self, Destination, bracketed};
-use crate::activator::reconcile::missing_queue;
+use crate::activator::reconcile::{missing_queue, rights};
 use crate::activator::status::warnings::Found;
 use crate::client::{
     self, Broker, BrokerOptions, DatabaseState, Error, ErrorKind, QueueLocation, QueueName, QueueState,
-    ServiceName, ServiceState, Visible,
+    ServiceName, ServiceState, Table, Visible,
 };
 use serde::Serialize;
 use std::fmt;
@@ -164,7 +164,43 @@ impl Check<'_> {
         for found in findings::of_queue(&app.on, &state, &to) {
             self.add(severity(found.id), &app.name, found);
         }
-        self.disabled_unheard(app, &state, &to);
+        self.switched_off(app, &state, &to);
+        match &app.kind {
+            Kind::Feed(settings) => self.feed(service, app, &state, settings).await,
+            Kind::Launch | Kind::Resident => Ok(()),
+        }
+    }
+
+    /// What the activator needs to receive for a handler, and to put failed messages aside.
+    async fn feed(
+        &mut self,
+        service: &NotificationService,
+        app: &Application,
+        state: &QueueState,
+        settings: &FeedSettings,
+    ) -> client::Result<()> {
+        if !state.database.is_accessible {
+            return Ok(());
+        }
+        if !state.can_receive {
+            self.add(Severity::Fault, &app.name, rights::no_receive(&app.on, state));
+        }
+        if settings.dead_letter == DeadLetter::EndConversation {
+            return Ok(());
+        }
+        let options = BrokerOptions::from_connection_string(service.connection.expose())?;
+        let options = options.with_database(&app.on.database).with_max_pool_size(1);
+        let tables = Broker::with_options(options).await?.verify_tables(&[Table::DeadLetters]).await?;
+        let login = &state.database.login;
+        for found in tables.missing() {
+            let text = format!("{found} in database {}, or login {login} does not see it", app.on.database);
+            let cure = found.statement.clone();
+            self.add(Severity::Fault, &app.name, Found { id: "feed-tables", text, cure });
+        }
+        for found in tables.different() {
+            let (text, cure) = (found.to_string(), found.statement.clone());
+            self.add(Severity::Fault, &app.name, Found { id: "feed-tables", text, cure });
+        }
         Ok(())
     }
 
@@ -189,23 +225,15 @@ impl Check<'_> {
         );
     }
 
-    /// Pain 27: without it a queue that is switched off is found by looking only.
-    fn disabled_unheard(&mut self, app: &Application, state: &QueueState, to: &Destination<'_>) {
-        let Visible::Known(notifications) = &state.notifications else { return };
-        if notifications.iter().any(|one| one.event == "BROKER_QUEUE_DISABLED") {
-            return;
+    /// Pain 27, and what `reenable` takes besides.
+    fn switched_off(&mut self, app: &Application, state: &QueueState, to: &Destination<'_>) {
+        let is_wanted = app.reenable.is_some();
+        if let Some(found) = findings::disabled_unheard(&app.on, state, to, is_wanted) {
+            self.add(if is_wanted { Severity::Fault } else { Severity::Warning }, &app.name, found);
         }
-        let name = bracketed(&format!("{}Disabled", app.on.queue));
-        let (queue, service) = (bracketed(&app.on.queue), to.service.replace('\'', "''"));
-        self.add(Severity::Warning, &app.name, Found {
-            id: "disabled-unheard",
-            text: "no event notification tells when the server switches its queue off; a look once a minute does".to_owned(),
-            cure: format!(
-                "USE {}; CREATE EVENT NOTIFICATION {name} ON QUEUE {}.{queue} FOR BROKER_QUEUE_DISABLED TO SERVICE \
-                 '{service}', '{}';",
-                bracketed(&app.on.database), bracketed(&app.on.schema), to.broker_id.to_uppercase()
-            ),
-        });
+        if is_wanted && !state.can_alter {
+            self.add(Severity::Fault, &app.name, rights::no_alter(&app.on, state));
+        }
     }
 
     /// Applications whose database is on no server that could be asked.

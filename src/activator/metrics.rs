@@ -82,6 +82,7 @@ impl Families {
         self.counter("notifications", "Notifications received", of(|app| app.status.notifications));
         self.counter("launches", "Processes launched", of(|app| app.status.launches));
         self.counter("launch_failures", "Launches that failed", of(|app| app.failed_launches));
+        self.counter("queue_reenables", "Times its queue was switched on again", of(|app| app.reenabled));
         self.counter("handler_failures", "Processes that did not exit with 0", of(|app| app.failed_exits));
     }
 

@@ -52,6 +52,7 @@ mod pauses;
 mod platform;
 mod reconcile;
 mod recovery;
+mod reenabling;
 mod reload;
 mod resident;
 pub mod slots;

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 use crate::client::{Error, ErrorKind};
@@ -64,9 +65,28 @@ impl CliError {
         Self { status: ExitStatus::Unreachable, text: text.into(), cause: None }
     }
 
+    /// A signal came before it was done.
+    pub(super) fn interrupted() -> Self {
+        Self { status: ExitStatus::Interrupted, text: "interrupted".to_owned(), cause: None }
+    }
+
     /// The same error with its cause.
     pub(super) fn because(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.cause = Some(cause.into());
+        self
+    }
+
+    /// Ends the command as refused if somewhere among the causes the system refuses a permission.
+    pub(super) fn or_refused(mut self) -> Self {
+        let mut cause = StdError::source(&self);
+        while let Some(error) = cause {
+            let system = error.downcast_ref::<io::Error>();
+            if system.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+                self.status = ExitStatus::Refused;
+                return self;
+            }
+            cause = error.source();
+        }
         self
     }
 

@@ -95,6 +95,17 @@ fn log_warnings() {
     let _ = crate::logging::start(&settings);
 }
 
+/// The same for work that only looks or asks: a stop signal ends it at once.
+fn block_on_until_interrupted<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    block_on(async {
+        let mut signals = stop::StopSignals::listen()?;
+        tokio::select! {
+            outcome = work => outcome,
+            () = signals.next() => Err(CliError::interrupted()),
+        }
+    })
+}
+
 fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CliError::usage("cannot start the runtime").because(error))?;

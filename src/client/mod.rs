@@ -23,6 +23,7 @@ pub mod outbox;
 mod outcome;
 mod poison;
 mod pool;
+mod queue_switch;
 mod receive;
 mod request;
 mod retry;
@@ -57,7 +58,7 @@ pub use once::SendOnce;
 pub use options::{BrokerOptions, DEFAULT_PORT, Encryption, TokenProvider};
 pub use outcome::SendOutcome;
 pub use poison::{DeadLetterCause, PoisonAction, PoisonPolicy, RetrySchedule};
-pub use receive::{Batch, Receive, Receiver};
+pub use receive::{Batch, Connectivity, Receive, Receiver};
 pub use request::{
     DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats,
     UnfinishedRequest, Wait,

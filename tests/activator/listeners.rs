@@ -1,10 +1,12 @@
 //! Many notification services: several on one server, on several servers, and several daemons on one.
 
-use super::daemon::{Daemon, parse, pids, shell, within};
-use super::site::{CONTRACT, Site, config_text, reader, status, until};
+use super::daemon::{Daemon, eventually, parse, pids, program, shell, within};
+use super::site::{CONTRACT, Site, config_text, login, reader, status, until};
 use crate::client::fake_server::{Ending, FakeServer, Script};
+use ssbroker::activator::Record;
 use ssbroker::activator::control::{self, Answer, Request};
-use ssbroker::activator::status::ListenerState;
+use ssbroker::activator::status::{ListenerState, ListenerStatus};
+use ssbroker_emulator::{Fault, Trigger};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -94,7 +96,7 @@ async fn c065_a_refused_login_is_shown_as_the_listeners_state() {
     let connection = site.embedded.emulator.connection_string("Sales");
     let wrong = connection.replace(site.embedded.emulator.password(), "wrong");
     let _daemon = site.daemon_as(state.path(), &wrong, &shell("Orders", "exit 0", ""));
-    let error = failing(state.path()).await;
+    let error = shown(state.path(), |one| one.state == ListenerState::Failing).await.error.unwrap();
     assert!(error.contains("login") && !error.contains("wrong"), "{error}");
 }
 
@@ -111,7 +113,8 @@ async fn c128_a_server_that_answers_nonsense_is_told_and_asked_again_with_pauses
     let connection = connection.replace(&address.port().to_string(), &fake.port().to_string());
     let begun = Instant::now();
     let _daemon = site.daemon_as(state.path(), &connection, &reader("Orders", ""));
-    let error = failing(state.path()).await;
+    let failing = |one: &ListenerStatus| one.state == ListenerState::Failing;
+    let error = shown(state.path(), failing).await.error.unwrap();
     assert!(error.contains("connecting to 127.0.0.1"), "{error}");
     within(async {
         while fake.connections() < 12 {
@@ -127,24 +130,139 @@ async fn c128_a_server_that_answers_nonsense_is_told_and_asked_again_with_pauses
     listening(state.path(), 1).await;
 }
 
-/// Why the only listener does not work.
-async fn failing(state: &Path) -> String {
-    within(async {
-        loop {
-            let status = status(state).await;
-            let listener = status.and_then(|status| status.listeners.into_iter().next());
-            match listener {
-                Some(listener) if listener.state == ListenerState::Failing => return listener.error.unwrap(),
-                _ => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
-        }
-    })
-    .await
+/// Pain 28: it pauses, goes on when the queue is on, and loses nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notification_queue_that_is_off_is_told_and_listened_on_once_it_is_on() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    site.run("ALTER QUEUE dbo.Notifications WITH STATUS = OFF;").await;
+    let _daemon = site.daemon(state.path(), &reader("Orders", ""));
+    let listener = shown(state.path(), |one| one.state == ListenerState::Failing).await;
+    assert!(listener.error.unwrap().contains("disabled"), "it says so");
+    let off = |one: &ListenerStatus| one.warnings.iter().any(|one| one.id == "notification-queue-disabled");
+    let cure = shown(state.path(), off).await.warnings[0].cure.clone();
+    site.run(&cure).await;
+    listening(state.path(), 1).await;
+    site.send("Orders", 1).await;
+    site.drained("Orders").await;
 }
 
-/// C070: what looks at the queues is refused everything, and notifications go on.
+/// Pain 31: a login that may look at its notification queue and not receive.
+#[tokio::test(flavor = "multi_thread")]
+async fn notifications_that_nobody_takes_are_shown_with_their_number() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    let connection = login(&site).await;
+    site.run("REVOKE RECEIVE ON dbo.Notifications FROM ea; GRANT SELECT ON dbo.Notifications TO ea; GRANT VIEW DEFINITION TO ea;")
+        .await;
+    site.send("Orders", 1).await;
+    let _daemon = site.daemon_as(state.path(), &connection, &shell("Orders", "exit 0", ""));
+    let listener = shown(state.path(), |one| one.depth == Some(1)).await;
+    assert_eq!(listener.state, ListenerState::Failing);
+}
+
+/// Pain 34: the same objects before, while and after it works.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_creates_nothing_on_its_server() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    let before = objects(&site).await;
+    let daemon = site.daemon(state.path(), &reader("Orders", "max = 2"));
+    site.send("Orders", 3).await;
+    site.drained("Orders").await;
+    assert_eq!(objects(&site).await, before);
+    daemon.crash().await;
+    assert_eq!(objects(&site).await, before);
+}
+
+/// Everything with a name in the database.
+async fn objects(site: &Site) -> Vec<String> {
+    let sql = "SELECT name FROM sys.objects UNION ALL SELECT name FROM sys.services UNION ALL SELECT name FROM \
+               sys.service_contracts UNION ALL SELECT name FROM sys.service_message_types UNION ALL SELECT name FROM \
+               sys.event_notifications UNION ALL SELECT name FROM sys.routes UNION ALL SELECT name FROM \
+               sys.database_principals;";
+    let rows = site.run(sql).await.into_rows();
+    let mut names: Vec<String> = rows.iter().map(|row| row.get("name").unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Pain 26: while it is away the status says so and why; afterwards everything goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_failover_the_status_says_reconnecting_with_the_reason_until_it_listens_again() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    let _daemon = site.daemon(state.path(), &reader("Orders", ""));
+    let before = shown(state.path(), |one| one.state == ListenerState::Listening).await;
+    let faults = site.embedded.emulator.faults();
+    faults.refuse_connections(Duration::from_secs(3600));
+    faults.fail_over();
+    let away = shown(state.path(), |one| one.state == ListenerState::Reconnecting).await;
+    assert!(away.since > before.since && away.error.is_some(), "{away:?}");
+    let output = std::process::Command::new(program())
+        .args(["activator", "status", "--state"])
+        .arg(state.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    // The same reconnecting since then, whatever the last attempt says.
+    assert!(
+        text.contains("reconnecting") && text.contains(&away.since) && text.contains("\n//notify: "),
+        "{text}"
+    );
+    faults.refuse_connections(Duration::ZERO);
+    let again = shown(state.path(), |one| one.state == ListenerState::Listening).await;
+    assert!(again.since > away.since && again.error.is_none(), "{again:?}");
+    let site = site.connected_again().await;
+    site.send("Orders", 2).await;
+    site.drained("Orders").await;
+}
+
+/// Pain 10: nobody has asked for the status, and the log says it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_an_event_notification_is_an_error_in_the_log() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    let (file, log) = (state.path().join("activator.toml"), state.path().join("log"));
+    let apps = format!(
+        "{}\n[log]\nfile = {:?}\nrotation = \"never\"\n",
+        reader("Orders", ""),
+        log.display().to_string()
+    );
+    let connection = site.embedded.emulator.connection_string("Sales");
+    std::fs::write(&file, config_text(state.path(), &connection, &apps)).unwrap();
+    let mut command = tokio::process::Command::new(program());
+    let _daemon =
+        command.args(["activator", "run", "--config"]).arg(&file).kill_on_drop(true).spawn().unwrap();
+    listening(state.path(), 1).await;
+    // A conversation that has carried nothing ends without a word.
+    site.send("Orders", 1).await;
+    site.drained("Orders").await;
+    site.run("DROP EVENT NOTIFICATION OrdersActivation ON QUEUE dbo.Orders;").await;
+    let line = eventually("the line in the log", || {
+        let text = std::fs::read_to_string(&log).ok()?;
+        text.lines()
+            .find(|line| line.contains("the conversation of an event notification has ended"))
+            .map(str::to_owned)
+    })
+    .await;
+    assert!(line.contains(" ERROR ") && line.contains("//notify"), "{line}");
+}
+
+/// C070: every look at the queues fails, and notifications go on; once a look works again nothing is said any more.
 #[tokio::test(flavor = "multi_thread")]
 async fn c070_without_a_look_at_the_queues_notifications_still_launch() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    let looks = Trigger::statement().containing("READPAST").of_application("looks");
+    let fault = site.embedded.emulator.faults().plan(looks.always(), Fault::error(1222));
+    let connection = site.embedded.emulator.connection_string("Sales") + ";application name=looks";
+    let daemon = site.daemon_as(state.path(), &connection, &reader("Orders", ""));
+    let failing = |one: &ListenerStatus| one.warnings.iter().any(|one| one.id == "scan-failing");
+    shown(state.path(), |one| one.state == ListenerState::Listening && failing(one)).await;
+    site.send("Orders", 3).await;
+    site.drained("Orders").await;
+    assert!(!daemon.records().iter().any(|record| matches!(record, Record::Reconciled { .. })));
+    fault.end();
+    shown(state.path(), |one| one.state == ListenerState::Listening && !failing(one)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_is_dropped_and_made_again_is_read_again() {
     let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
     let daemon = site.daemon(state.path(), &reader("Orders", ""));
     listening(state.path(), 1).await;
@@ -158,6 +276,20 @@ async fn c070_without_a_look_at_the_queues_notifications_still_launch() {
     site.send("Orders", 1).await;
     site.drained("Orders").await;
     assert!(!pids(&daemon.records()).is_empty());
+}
+
+/// The only listener, once it is as it should be.
+async fn shown(state: &Path, is: impl Fn(&ListenerStatus) -> bool) -> ListenerStatus {
+    within(async {
+        loop {
+            let listener = status(state).await.and_then(|status| status.listeners.into_iter().next());
+            match listener {
+                Some(listener) if is(&listener) => return listener,
+                _ => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    })
+    .await
 }
 
 async fn listening(state: &Path, count: usize) {

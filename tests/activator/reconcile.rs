@@ -1,10 +1,14 @@
 //! Every queue with messages gets a reader, whatever became of its notification; and what is wrong is named with its cure.
 
 use super::daemon::{pids, shell};
-use super::site::{Site, cured, reader, until, warning};
+use super::site::{Site, cured, login, reader, until, warning};
 use ssbroker::activator::Record;
-use ssbroker::client::Broker;
+use ssbroker::client::{MonitorState, QueueLocation, QueueName, Visible};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// How long anything may take before a test fails.
+const DEADLINE: Duration = Duration::from_secs(40);
 
 /// Pains 6, 7 and 29.
 #[tokio::test(flavor = "multi_thread")]
@@ -27,6 +31,24 @@ async fn c051_a_handler_that_exits_without_receive_is_started_again_and_named() 
     site.send("Orders", 1).await;
     site.drained("Orders").await;
     cured(state.path(), "Orders", "exits-without-receive").await;
+}
+
+/// Pain 7: a RECEIVE that fails in its own columns is none for the monitor, and no roll back of the poison rule.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_whose_receive_fails_is_started_again_and_named() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    let go = state.path().join("go");
+    let script = format!("while [ ! -e {} ]; do sleep 0.02; done", go.display());
+    let daemon = site.daemon(state.path(), &shell("Orders", &script, ""));
+    site.send("Orders", 1).await;
+    daemon.launched(1).await;
+    let fails = "BEGIN TRANSACTION; DECLARE @n int; RECEIVE TOP (1) @n = CAST(CAST(message_body AS nvarchar(10)) AS int) FROM \
+                 dbo.Orders; ROLLBACK TRANSACTION;";
+    assert!(site.owner.batch(fails).await.is_err(), "its body is no number");
+    std::fs::write(&go, "").unwrap();
+    daemon.launched(2).await;
+    warning(state.path(), "Orders", "exits-without-receive").await;
+    assert_eq!(site.waiting("Orders").await, 1);
 }
 
 /// Pain 8: somebody else took the notification, or it was lost before.
@@ -78,15 +100,63 @@ async fn c053_cleaning_up_all_conversations_is_made_good_and_named_with_the_stat
     );
 }
 
+/// Pain 11: its conversation has ended, and no event has shown that yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_notification_without_its_conversation_is_dead_and_the_cure_revives_it() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    let _daemon = site.daemon(state.path(), &reader("Orders", ""));
+    until(state.path(), "Orders", |app| app.notification.clone().filter(|name| name == "OrdersActivation"))
+        .await;
+    site.run(
+        "DECLARE @h uniqueidentifier; SELECT @h = conversation_handle FROM sys.conversation_endpoints WHERE is_initiator = 1; \
+         END CONVERSATION @h WITH CLEANUP;",
+    )
+    .await;
+    let told = warning(state.path(), "Orders", "notification-dead").await;
+    assert!(told.text.contains("OrdersActivation of [Sales].[dbo].[Orders] is listed"), "{told:?}");
+    until(state.path(), "Orders", |app| app.notification.clone().filter(|name| name == "dead")).await;
+    site.run(&told.cure).await;
+    site.run("USE Sales;").await;
+    cured(state.path(), "Orders", "notification-dead").await;
+    site.send("Orders", 1).await;
+    site.drained("Orders").await;
+}
+
+/// Pain 11: everything is as it should be, and yet nothing came.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notification_that_never_came_is_made_good_and_named() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
+    let daemon = site.daemon(state.path(), &shell("Orders", "exec sleep 300", ""));
+    until(state.path(), "Orders", |app| app.notification.clone()).await;
+    site.embedded.emulator.faults().drop_event_notifications(1);
+    site.send("Orders", 1).await;
+    daemon.launched(1).await;
+    let told = warning(state.path(), "Orders", "notification-lost").await;
+    assert!(
+        told.text.contains("no notification came") && told.cure.contains("CREATE EVENT NOTIFICATION"),
+        "{told:?}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_event_notification_is_named_and_its_queue_is_read_all_the_same() {
     let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
     let _daemon = site.daemon(state.path(), &reader("Orders", ""));
+    site.send("Orders", 1).await;
+    site.drained("Orders").await;
     site.run("DROP EVENT NOTIFICATION OrdersActivation ON QUEUE dbo.Orders;").await;
     site.send("Orders", 2).await;
     site.drained("Orders").await;
     let told = warning(state.path(), "Orders", "notification-missing").await;
     assert!(told.text.contains("goes to //notify"), "{told:?}");
+    // Pain 33: the server has ended its side of the notification's conversation, and the listener has ended ours.
+    let open = "SELECT COUNT(*) AS n FROM sys.conversation_endpoints WHERE far_service = N'//notify' OR (is_system = 1 AND \
+                state <> 'CD');";
+    let deadline = Instant::now() + DEADLINE;
+    while site.run(open).await.first_row().unwrap().get::<i32>("n").unwrap() > 0 {
+        assert!(Instant::now() < deadline, "a conversation stays open");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     site.notify_of("Orders").await;
     cured(state.path(), "Orders", "notification-missing").await;
 }
@@ -129,19 +199,40 @@ async fn a_queue_that_the_server_switches_off_is_told_at_once() {
     warning(state.path(), "Orders", "queue-disabled").await;
 }
 
+/// The other half of C052, what RECEIVE does to a monitor, is a vector of the conformance suite.
+#[tokio::test(flavor = "multi_thread")]
+async fn c052_no_look_of_ours_changes_a_monitor_or_takes_a_message() {
+    let site = Site::new(&["Orders"]).await;
+    site.send("Orders", 1).await;
+    let queue = QueueLocation::in_database("Sales", QueueName::in_schema("dbo", "Orders").unwrap());
+    for _ in 0..3 {
+        let state = site.owner.inspect_queue(&queue).await.unwrap().unwrap();
+        assert_eq!(state.ready, Visible::Known(true));
+        let monitor = state.monitor.known().flatten().unwrap();
+        assert_eq!(monitor.state, MonitorState::Notified);
+        assert_eq!(site.owner.ready_queues(std::slice::from_ref(&queue)).await.unwrap(), [true]);
+        assert!(site.owner.has_ready_messages(&queue).await.unwrap());
+    }
+    assert_eq!((site.waiting("Orders").await, site.waiting("Notifications").await), (1, 1));
+}
+
 /// Pain 9.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_monitor_that_has_notified_over_an_empty_queue_is_named_with_its_cure() {
     let (state, site) = (TempDir::new().unwrap(), Site::new(&["Orders"]).await);
-    let _daemon = site.daemon(state.path(), &shell("Orders", "exit 0", ""));
+    let daemon = site.daemon(state.path(), &shell("Orders", "exit 0", ""));
     site.send("Orders", 1).await;
     until(state.path(), "Orders", |app| (app.monitor_state.as_deref() == Some("NOTIFIED")).then_some(()))
         .await;
-    site.run(
-        "DECLARE @h uniqueidentifier; SELECT TOP (1) @h = conversation_handle FROM dbo.Orders; END CONVERSATION @h WITH \
-         CLEANUP;",
-    )
-    .await;
+    let clean_up = "DECLARE @h uniqueidentifier; SELECT TOP (1) @h = conversation_handle FROM dbo.Orders; END CONVERSATION @h \
+                    WITH CLEANUP;";
+    site.run(clean_up).await;
+    warning(state.path(), "Orders", "stuck-notified").await;
+    // The server says nothing of the next message, and yet a handler is started.
+    let before = pids(&daemon.records()).len();
+    site.send("Orders", 1).await;
+    daemon.launched(before + 1).await;
+    site.run(clean_up).await;
     let told = warning(state.path(), "Orders", "stuck-notified").await;
     let cure = told.cure.split(" -- ").next().unwrap().to_owned();
     assert_eq!(cure, "USE [Sales]; RECEIVE TOP (0) conversation_handle FROM [dbo].[Orders];");
@@ -158,16 +249,15 @@ async fn a_disabled_broker_and_a_new_broker_id_are_named() {
     site.run("ALTER DATABASE Sales SET DISABLE_BROKER WITH ROLLBACK IMMEDIATE;").await;
     let told = warning(state.path(), "Orders", "broker-disabled").await;
     assert!(
-        told.cure.starts_with("ALTER DATABASE [Sales] SET ENABLE_BROKER WITH ROLLBACK IMMEDIATE;"),
+        told.cure.starts_with("ALTER DATABASE [Sales] SET ENABLE_BROKER WITH ROLLBACK IMMEDIATE;")
+            && told.cure.ends_with("ends every other session in it"),
         "{told:?}"
     );
     site.run("ALTER DATABASE Sales SET ENABLE_BROKER WITH ROLLBACK IMMEDIATE;").await;
     cured(state.path(), "Orders", "broker-disabled").await;
     site.run("ALTER DATABASE Sales SET NEW_BROKER WITH ROLLBACK IMMEDIATE;").await;
-    let told = until(state.path(), "Orders", |app| {
-        app.warnings.iter().find(|one| one.id.starts_with("notification-")).cloned()
-    });
-    assert!(told.await.cure.contains("DROP EVENT NOTIFICATION [OrdersActivation]"));
+    let told = warning(state.path(), "Orders", "notification-elsewhere").await;
+    assert!(told.cure.contains("DROP EVENT NOTIFICATION [OrdersActivation]"), "{told:?}");
 }
 
 /// C067.
@@ -220,20 +310,4 @@ async fn the_monitor_alone_is_enough_to_make_a_lost_notification_good() {
     let daemon = site.daemon_as(state.path(), &connection, &shell("Orders", "exit 0", ""));
     daemon.launched(1).await;
     warning(state.path(), "Orders", "right-select").await;
-}
-
-/// A login with the rights a listener needs, and no others; answers its connection string.
-async fn login(site: &Site) -> String {
-    let master = Broker::connect(&site.embedded.emulator.connection_string("master")).await.unwrap();
-    master.batch("CREATE LOGIN ea WITH PASSWORD = 'Secret-456';").await.unwrap();
-    site.run("CREATE USER ea FOR LOGIN ea;").await;
-    site.run("GRANT RECEIVE ON dbo.Notifications TO ea; GRANT VIEW DEFINITION ON SERVICE::[//notify] TO ea;")
-        .await;
-    site.run("GRANT REFERENCES ON SCHEMA::dbo TO ea;").await;
-    let address = site.embedded.emulator.address();
-    format!(
-        "server=tcp:{},{};database=Sales;user id=ea;password=Secret-456;encrypt=false",
-        address.ip(),
-        address.port()
-    )
 }

@@ -1,7 +1,9 @@
 //! What survives the daemon: handlers that run, and notifications that were not acted on.
 
-use super::daemon::{Daemon, config, eventually, is_running, pids, shell, signal};
-use ssbroker::activator::journal::{Entry, Journal, JournalError, Replay};
+use super::daemon::{Daemon, config, eventually, is_running, pids, program, shell, signal, text, within};
+use super::site::{order, until};
+use ssbroker::activator::control::Request;
+use ssbroker::activator::journal::{Entry, Journal, JournalError, Process, Replay};
 use ssbroker::activator::launch::{LaunchId, Outcome, Target};
 use ssbroker::activator::{ActivatorError, Record};
 use std::os::unix::process::CommandExt;
@@ -152,4 +154,69 @@ async fn two_daemons_do_not_share_a_state_folder() {
     first.notify("orders").await.unwrap();
     let error = Daemon::start(config).refused().await;
     assert!(matches!(error, ActivatorError::Journal(JournalError::InUse(_))), "{error:?}");
+}
+
+/// The whole program, killed as the kernel kills. A process that only has the id of an earlier handler is let alone.
+#[tokio::test]
+async fn c077_after_kill_9_its_handlers_are_taken_up_and_no_stranger_is_signalled() {
+    let state = TempDir::new().unwrap();
+    let (file, log) = (state.path().join("activator.toml"), state.path().join("pids"));
+    let script = format!("echo $$ >> {}; {SLEEPER}", log.display());
+    std::fs::write(&file, text(state.path(), &shell("orders", &script, "max = 3"))).unwrap();
+    let started = || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.lines().map(|line| line.parse().unwrap()).collect::<Vec<u32>>()
+    };
+    let mut first = run(&file);
+    until(state.path(), "orders", |_| Some(())).await;
+    for _ in 0..3 {
+        order(state.path(), Request::Kick { app: "orders".into() }).await;
+    }
+    eventually("three handlers", || (started().len() == 3).then_some(())).await;
+    first.kill().await.unwrap();
+    let handlers = started();
+    assert!(handlers.iter().all(|pid| is_running(*pid)), "they outlive the daemon");
+    let mut stranger = stranger_with_the_id_of_a_handler(state.path()).await;
+
+    let mut second = run(&file);
+    let mut adopted = until(state.path(), "orders", |app| {
+        Some(app.children.iter().map(|child| child.pid).collect::<Vec<_>>()).filter(|pids| !pids.is_empty())
+    })
+    .await;
+    adopted.sort_unstable();
+    let mut expected = handlers.clone();
+    expected.sort_unstable();
+    assert_eq!(adopted, expected);
+    for _ in 0..3 {
+        let told = order(state.path(), Request::Kick { app: "orders".into() }).await;
+        assert_eq!(told, "orders: remembered, to be started as soon as it may");
+    }
+    assert_eq!(started(), handlers, "none is started beside them");
+    signal(&second.id().unwrap().to_string(), "TERM");
+    assert!(within(second.wait()).await.unwrap().success());
+    eventually("they end with their new daemon", || {
+        (!handlers.iter().any(|pid| is_running(*pid))).then_some(())
+    })
+    .await;
+    assert!(stranger.try_wait().unwrap().is_none(), "it was never ours");
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+fn run(file: &Path) -> tokio::process::Child {
+    let mut command = tokio::process::Command::new(program());
+    command.args(["activator", "run", "--config"]).arg(file).stderr(std::process::Stdio::null());
+    command.kill_on_drop(true).spawn().unwrap()
+}
+
+/// A process of somebody else whose id a handler had that ended unseen; in the journal it still runs.
+async fn stranger_with_the_id_of_a_handler(state: &Path) -> std::process::Child {
+    let stranger = Command::new("sleep").arg("300").process_group(0).spawn().unwrap();
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim_end().to_owned();
+    let process = Process { pid: stranger.id(), start_time: 1, boot_id };
+    let (launch, (mut journal, _)) = (LaunchId::random(), open(state).await);
+    let (app, service, target) = ("orders".to_owned(), "//n".to_owned(), target("orders"));
+    journal.append(&Entry::Intent { launch, app, service, target }).unwrap();
+    journal.append(&Entry::Started { launch, process }).unwrap();
+    stranger
 }

@@ -42,6 +42,12 @@ impl Site {
         site
     }
 
+    /// The same with a connection that was made now: the former one was cut.
+    pub(super) async fn connected_again(self) -> Self {
+        let owner = Broker::connect(&self.embedded.emulator.connection_string("Sales")).await.unwrap();
+        Self { owner, ..self }
+    }
+
     pub(super) async fn notify_of(&self, queue: &str) {
         self.run(&format!(
             "CREATE EVENT NOTIFICATION [{queue}Activation] ON QUEUE dbo.[{queue}] FOR QUEUE_ACTIVATION TO SERVICE \
@@ -147,4 +153,20 @@ pub(super) async fn order(state: &Path, request: Request) -> String {
         Answer::Done(text) => text,
         other => panic!("{other:?}"),
     }
+}
+
+/// A login with the rights a listener needs, and no others; answers its connection string.
+pub(super) async fn login(site: &Site) -> String {
+    let master = Broker::connect(&site.embedded.emulator.connection_string("master")).await.unwrap();
+    master.batch("CREATE LOGIN ea WITH PASSWORD = 'Secret-456';").await.unwrap();
+    site.run("CREATE USER ea FOR LOGIN ea;").await;
+    site.run("GRANT RECEIVE ON dbo.Notifications TO ea; GRANT VIEW DEFINITION ON SERVICE::[//notify] TO ea;")
+        .await;
+    site.run("GRANT REFERENCES ON SCHEMA::dbo TO ea;").await;
+    let address = site.embedded.emulator.address();
+    format!(
+        "server=tcp:{},{};database=Sales;user id=ea;password=Secret-456;encrypt=false",
+        address.ip(),
+        address.port()
+    )
 }

@@ -88,6 +88,8 @@ const ABSENCES: &[Absence] = &[
             "src/activator/notification.rs",
             "src/activator/reconcile/judge.rs",
             "src/activator/reconcile/findings.rs",
+            "src/activator/reconcile/rights.rs",
+            "src/activator/reenabling/guard.rs",
             "src/activator/metrics.rs",
             "src/activator/config/diff",
             "src/client/poison.rs",

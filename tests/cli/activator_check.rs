@@ -67,6 +67,17 @@ fn each_broken_variant_is_refused_with_every_fault_in_its_place() {
     }
 }
 
+/// Pains 3 and 20: what an old file asks for by itself.
+#[cfg(not(feature = "kerberos"))]
+#[test]
+fn a_login_of_windows_is_a_doubt_with_a_way_out_where_it_is_not_built_in() {
+    let output = check(Path::new("samples/activated/EAService.config"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let doubt = "samples/activated/EAService.config:9: connection string: 'Integrated Security' needs the cargo feature \
+                 'kerberos', which is not built in: use 'User ID' and 'Password' of a SQL login";
+    assert!(output.status.code() == Some(0) && said.contains(doubt), "{said}");
+}
+
 #[test]
 fn a_missing_file_is_unreadable() {
     let output = check(Path::new("no/such/file.config"));

@@ -76,3 +76,42 @@ fn an_address_in_use_is_named() {
     assert_eq!(output.status.code(), Some(2));
     assert!(said.starts_with(&format!("error: cannot listen on {address}: ")), "{said}");
 }
+
+#[tokio::test]
+async fn it_starts_with_a_database_and_what_scripts_make_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let first = script("first.sql", "CREATE QUEUE q;\nGO\nCREATE SERVICE s ON QUEUE q;\nGO\n");
+    let second = script("second.sql", "CREATE TABLE t (a int);\nGO\nINSERT INTO t VALUES (7);\n");
+    let arguments = ["--database", "My ]shop", "--script", &first, "--script", &second];
+    let (_running, address, _) = start(&arguments, Some("Ch0sen-by-me"));
+    let server = address.replace(':', ",");
+    let connection =
+        format!("Server=tcp:{server};Database=My ]shop;User ID=sa;Password=Ch0sen-by-me;Encrypt=false");
+    let broker = Broker::connect(&connection).await.unwrap();
+    let results =
+        broker.batch("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM sys.services WHERE name = 's')").await;
+    assert_eq!(results.unwrap().first_row().unwrap().get::<i32>("a").unwrap(), 7);
+}
+
+#[test]
+fn a_script_that_fails_or_is_missing_ends_it_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrong.sql");
+    std::fs::write(&file, "SELECT 1;\nGO\nCREATE SERVICE s ON QUEUE none;\n").unwrap();
+    let run = |script: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ssbroker"));
+        let output =
+            command.args(["emulator", "--listen", "127.0.0.1:0", "--script", script]).output().unwrap();
+        assert!(output.stdout.is_empty(), "nobody is told where it listens");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = run(file.to_str().unwrap());
+    assert!(code == Some(1) && said.contains("wrong.sql, batch of line 3"), "{code:?} {said}");
+    let (code, said) = run("/no/such.sql");
+    assert!(code == Some(2) && said.contains("cannot read /no/such.sql"), "{code:?} {said}");
+}

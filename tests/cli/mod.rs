@@ -2,6 +2,7 @@
 
 mod activator_check;
 mod activator_convert;
+mod activator_exit_codes;
 mod activator_live;
 mod activator_run;
 mod demo;

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ssbroker::client::{Broker, ErrorKind, Receiver, StopReason, WhenBrokerChanges, handler_fn};
+use ssbroker::client::{
+    Broker, Connectivity, ErrorKind, Receiver, StopReason, WhenBrokerChanges, handler_fn,
+};
 use ssbroker_emulator::Emulator;
 
 use super::soaks::proxy::Proxy;
@@ -63,6 +65,26 @@ async fn log_lines() {
         assert_eq!(said.len(), 2, "{log}");
         assert!(said[0].contains("lost its connection") && said[1].contains("connected again"), "{log}");
     }
+}
+
+/// A wait that goes on over a lost connection can be told from one that only finds nothing.
+#[tokio::test]
+async fn whether_a_receiver_has_its_connection_can_be_followed() {
+    let (stage, mut proxy, broker) = behind_a_proxy().await;
+    let mut receiver = broker.receive(target_queue().unwrap()).open().await.unwrap();
+    let mut connectivity = receiver.connectivity();
+    assert!(matches!(*connectivity.borrow(), Connectivity::Connected));
+    let waiting = tokio::spawn(async move { next_text(&mut receiver).await });
+    proxy.cut();
+    let limit = Duration::from_secs(30);
+    let is_away =
+        |now: &Connectivity| matches!(now, Connectivity::Reconnecting(error) if error.is_retryable());
+    drop(tokio::time::timeout(limit, connectivity.wait_for(is_away)).await.unwrap().unwrap());
+    stage.begin(&["later".to_owned()], false).await.unwrap();
+    proxy.restore().await.unwrap();
+    let is_back = |now: &Connectivity| matches!(now, Connectivity::Connected);
+    drop(tokio::time::timeout(limit, connectivity.wait_for(is_back)).await.unwrap().unwrap());
+    assert_eq!(tokio::time::timeout(limit, waiting).await.unwrap().unwrap(), "later");
 }
 
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! External activation: when a queue's subscribers are told. V-25 to V-31.
+//! External activation: when a queue's subscribers are told. V-25 to V-31, C052, C062 and C069.
 
 use std::time::Duration;
 
@@ -151,5 +151,63 @@ pub(super) async fn a_queue_is_activated_in_one_way_only(fixture: &Fixture) -> O
     fixture.run(&activate("qa_#"), &[]).await;
     let sql = "CREATE EVENT NOTIFICATION [n2_#] ON QUEUE [qa_#] FOR QUEUE_ACTIVATION TO SERVICE N'e_#', N'current database'";
     assert_eq!(fixture.error(sql, &[]).await, 9718);
+    Outcome::Passed
+}
+
+/// A look changes nothing; a RECEIVE that takes nothing changes the monitor, and with it whether events come.
+pub(super) async fn c052_a_receive_that_takes_nothing_rearms_the_monitor(fixture: &Fixture) -> Outcome {
+    fixture.notify("qb_#", "QUEUE_ACTIVATION").await;
+    let handle = fixture.begin().await;
+    fixture.send(handle, "m0").await;
+    fixture.one_event().await;
+    assert_eq!(texts(&fixture.look("qb_#").await), ["m0"]);
+    fixture.stays_empty("qe_#", PAST_THE_THRESHOLD).await;
+    assert_eq!(fixture.monitor_state("qb_#").await, "NOTIFIED");
+    let somebody = fixture.session().await;
+    somebody.begin_transaction().await;
+    somebody.run("RECEIVE TOP (0) conversation_handle FROM [qb_#]", &[]).await;
+    somebody.commit().await;
+    assert_eq!(fixture.monitor_state("qb_#").await, "RECEIVES_OCCURRING");
+    fixture.one_event().await;
+    assert_eq!(fixture.monitor_state("qb_#").await, "NOTIFIED");
+    assert_eq!(texts(&fixture.look("qb_#").await), ["m0"]);
+    Outcome::Passed
+}
+
+/// An event belongs to the transaction that causes it.
+pub(super) async fn c062_an_event_comes_with_the_commit_and_never_before(fixture: &Fixture) -> Outcome {
+    fixture.notify("qb_#", "QUEUE_ACTIVATION").await;
+    let sender = fixture.session().await;
+    sender.begin_transaction().await;
+    let handle = sender.begin().await;
+    sender.send(handle, "m0").await;
+    fixture.stays_empty("qe_#", Duration::from_secs(2)).await;
+    sender.roll_back().await;
+    fixture.stays_empty("qe_#", PAST_THE_THRESHOLD).await;
+    assert_eq!(fixture.look("qb_#").await, []);
+    sender.begin_transaction().await;
+    let handle = sender.begin().await;
+    sender.send(handle, "m1").await;
+    fixture.stays_empty("qe_#", Duration::from_secs(2)).await;
+    sender.commit().await;
+    fixture.one_event().await;
+    assert_eq!(texts(&fixture.look("qb_#").await), ["m1"], "the event is not ahead of its message");
+    fixture.stays_empty("qe_#", PAST_THE_THRESHOLD).await;
+    Outcome::Passed
+}
+
+/// Its dialog errors, and once that is noticed the notification is dropped (spec 1.9); when it is noticed is not said.
+pub(super) async fn c069_a_service_without_the_contract_hears_nothing(fixture: &Fixture) -> Outcome {
+    let sql = "CREATE QUEUE [qe_#]; CREATE SERVICE [e_#] ON QUEUE [qe_#];
+               CREATE EVENT NOTIFICATION [n_#] ON QUEUE [qb_#] FOR QUEUE_ACTIVATION TO SERVICE N'e_#', N'current database';";
+    fixture.run(sql, &[]).await;
+    let handle = fixture.begin().await;
+    fixture.send(handle, "m0").await;
+    fixture.stays_empty("qe_#", PAST_THE_THRESHOLD).await;
+    let alive = "SELECT COUNT(*) FROM sys.event_notifications AS n WHERE n.name = N'n_#' AND EXISTS (SELECT 1 FROM \
+                 sys.conversation_endpoints AS e WHERE e.far_service = N'e_#' AND e.state IN ('SO', 'CO'))";
+    let over = || async { fixture.value::<i32>(alive, &[]).await == 0 };
+    fixture.until_in_time("the notification or its dialog is over", over).await;
+    assert_eq!(texts(&fixture.look("qb_#").await), ["m0"]);
     Outcome::Passed
 }

@@ -154,6 +154,12 @@ vectors! {
         => queues::retained_messages_stay_until_the_end;
     v43_priority: "V-43" in Shared, Documented("conversation-priorities")
         => groups::a_receive_prefers_the_higher_priority;
+    c052_a_receive_that_takes_nothing_rearms_the_monitor: "C052" in Shared, Documented("rusanu.com 2008-08-03")
+        => activation::c052_a_receive_that_takes_nothing_rearms_the_monitor;
+    c062_an_event_comes_with_the_commit_and_never_before: "C062" in Shared, Documented("event-notifications")
+        => activation::c062_an_event_comes_with_the_commit_and_never_before;
+    c069_a_service_without_the_contract_hears_nothing: "C069" in Shared, Documented("event-notifications")
+        => activation::c069_a_service_without_the_contract_hears_nothing;
     closed_target_endpoints_are_purged: "U-50" in Shared, Assumed("U-50")
         => dialogs::a_closed_target_goes_after_half_an_hour;
     timeout_on_a_lock: "U-17" in Shared, Documented("removing-poison-messages")

@@ -9,12 +9,13 @@ use uuid::Uuid;
 
 use super::broker_faults::BrokerFault;
 use super::definitions::{
-    Contract, Endpoint, MessageKind, MessageType, PendingSend, Permission, Route, Securable, Service, User,
-    UserAccess, UserKind,
+    Contract, Endpoint, MessageKind, MessageType, PendingSend, Permission, Route, Securable, Service,
+    UserAccess,
 };
-use super::ids::{ContractId, DatabaseId, LoginId, PrincipalId};
+use super::ids::{ContractId, DatabaseId};
 use super::permission_rule;
 use super::routing::{self, Destination, Host, Located};
+use super::security;
 use super::send::usage;
 use super::state::DatabaseState;
 use super::system_messages::{self, BodyProblem};
@@ -63,13 +64,21 @@ impl Tx<'_> {
         Ok(contract)
     }
 
+    /// Whether a database lets a conversation of another one in (C066, C098): the initiator's database has to be
+    /// TRUSTWORTHY, also for what the broker itself sends. What the target sends back needs nothing (Microsoft's tutorial of
+    /// a conversation between two databases sets the option for the initiator alone).
+    pub(super) fn is_trusted_in(&self, sender: &Endpoint, database: DatabaseId) -> bool {
+        let own = || self.state().database(sender.database);
+        !sender.is_initiator || sender.database == database || own().is_some_and(|own| own.def.trustworthy)
+    }
+
     /// Whether the owner of the initiating service may send to the target service; the broker itself always may.
     fn may_send(&self, sender: &Endpoint, database: DatabaseId, service: &Service) -> bool {
         let own = self.state().entry::<Service>(sender.database, sender.service);
         let Some(user) = own.map(|own| own.owner).filter(|_| !sender.is_system) else {
             return sender.is_system;
         };
-        let login = self.login_of(sender.database, user);
+        let login = security::login_of(self.state(), sender.database, user);
         let owner = Principal { login, database: sender.database, user, confined: false };
         permission_rule::has_permission(
             self.state(),
@@ -77,15 +86,6 @@ impl Tx<'_> {
             Permission::Send,
             Securable::Service(database, service.id),
         )
-    }
-
-    /// The login a user of a database stands for.
-    fn login_of(&self, database: DatabaseId, user: PrincipalId) -> Option<LoginId> {
-        match self.state().entry::<User>(database, user)?.kind {
-            UserKind::Login(login) => Some(login),
-            _ if user == User::DBO => self.state().database(database).map(|database| database.def.owner),
-            UserKind::WithoutLogin | UserKind::Role => None,
-        }
     }
 
     /// Checks type, direction and body as the receiver declares them, and gives the receiver's type.

@@ -18,6 +18,8 @@ pub(crate) enum Held {
     NoSuchInstance,
     /// The broker of the target's database is off (28012 with reason 28013).
     TargetBrokerOff,
+    /// The target is in another database, where nobody answers for those of the sender's (916): that is not TRUSTWORTHY.
+    SenderNotTrusted,
     /// The target queue is off. U-29: the meaning of 9749.
     TargetQueueOff,
     /// A network route; this server has no transport (9666).
@@ -40,6 +42,9 @@ impl Held {
             Held::NoSuchInstance => "The target broker instance does not exist in this server instance.",
             Held::TargetBrokerOff => {
                 "The broker in the target database is unavailable: it was disabled administratively."
+            }
+            Held::SenderNotTrusted => {
+                "Access to the target database is denied (916): the sender's database is not TRUSTWORTHY."
             }
             Held::TargetQueueOff => {
                 "The target queue is busy or disabled; the message is queued for delivery."

@@ -166,6 +166,9 @@ impl Tx<'_> {
         if !self.state().database(peer.database).is_some_and(takes_part) {
             return Decision::Hold(Held::TargetBrokerOff, None);
         }
+        if !self.is_trusted_in(sender, peer.database) {
+            return Decision::Hold(Held::SenderNotTrusted, None);
+        }
         if peer.own.ended && !self.is_being_changed(&peer) {
             let is_user = send.kind == MessageKind::User;
             return if is_user { Decision::Discard } else { Decision::BothEnded(peer) };
@@ -196,6 +199,9 @@ impl Tx<'_> {
             }
             Located::Delayed(reason) => return Decision::Hold(reason, None),
         };
+        if !self.is_trusted_in(sender, database) {
+            return Decision::Hold(Held::SenderNotTrusted, None);
+        }
         let service = self.state().service(database, &sender.far_service).cloned();
         let Some(service) = service else { return Decision::Hold(Held::NoLocalService, None) };
         let queue = QueueKey::new(database, service.queue);

@@ -22,6 +22,11 @@ impl Login {
 }
 
 impl Tx<'_> {
+    /// A user of a database as whom a module with EXECUTE AS runs.
+    pub fn impersonated(&self, database: DatabaseId, user: PrincipalId) -> Principal {
+        impersonated(self.state(), database, user)
+    }
+
     /// Fails unless the acting principal has the permission.
     ///
     /// # Errors
@@ -125,15 +130,22 @@ pub(super) fn may_impersonate_user(state: &State, principal: &Principal, user: P
 
 /// The principal that EXECUTE AS USER gives; `None` for roles and unknown names.
 pub(super) fn user_to_impersonate(state: &State, own: &Principal, name: &str) -> Option<Principal> {
-    let database = state.database(own.database)?;
-    let user = database.users.find(&FoldedName::new(name))?;
-    let login = match user.kind {
-        UserKind::Role => return None,
+    let user = state.database(own.database)?.users.find(&FoldedName::new(name))?;
+    (user.kind != UserKind::Role).then(|| impersonated(state, own.database, user.id))
+}
+
+/// A user of a database as whom a module or an activated procedure runs.
+pub(super) fn impersonated(state: &State, database: DatabaseId, user: PrincipalId) -> Principal {
+    Principal { login: login_of(state, database, user), database, user, confined: true }
+}
+
+/// The login a user of a database stands for: the database's owner for `dbo`.
+pub(super) fn login_of(state: &State, database: DatabaseId, user: PrincipalId) -> Option<LoginId> {
+    match state.entry::<User>(database, user)?.kind {
         UserKind::Login(login) => Some(login),
-        UserKind::WithoutLogin if user.id == User::DBO => Some(database.def.owner),
-        UserKind::WithoutLogin => None,
-    };
-    Some(Principal { login, database: own.database, user: user.id, confined: true })
+        _ if user == User::DBO => state.database(database).map(|database| database.def.owner),
+        UserKind::WithoutLogin | UserKind::Role => None,
+    }
 }
 
 /// Whether the principal is that user or a member of that role of a database.

@@ -32,7 +32,7 @@ pub use file::ConfigFile;
 pub use model::{
     Account, Application, BackoffSettings, Config, DeadLetter, Environment, FeedSettings, Kind, Limits,
     LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService, QueueAddress, Rate,
-    StateSettings,
+    Reenable, StateSettings,
 };
 pub(crate) use quantity::parse_duration;
 pub use reading::Reading;

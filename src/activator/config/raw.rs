@@ -102,12 +102,23 @@ pub(crate) struct RawApplication {
     pub(crate) environment: Vec<(Located<String>, Located<String>)>,
     /// Whether the handler is given the connection string.
     pub(crate) pass_connection: Option<Located<bool>>,
+    /// Whether its queue is switched on again.
+    pub(crate) reenable: Option<Located<RawReenable>>,
 }
 
 impl std::fmt::Debug for RawApplication {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RawApplication").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// When a queue is switched on again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RawReenable {
+    /// How long it stays off.
+    pub(crate) after: Option<Located<Duration>>,
+    /// Most times within an hour.
+    pub(crate) at_most: Option<Located<u32>>,
 }
 
 /// Log settings.

@@ -2,7 +2,7 @@
 
 use super::{
     Application, BackoffSettings, Config, Fault, FeedSettings, Kind, Limits, LoadError, Loaded, LogLevel,
-    LogSettings, MetricsSettings, Reading, Resolver, load, parse, parse_with,
+    LogSettings, MetricsSettings, Reading, Reenable, Resolver, load, parse, parse_with,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,14 +68,15 @@ fn the_native_reference_shows_every_key() {
     let MetricsSettings { listen } = metrics;
     assert!(file.is_some() && listen.is_some() && notifications.len() == 1);
     let [orders, _, mails] = &applications[..] else { panic!("three applications") };
-    let Application { on, work_dir, user, group, umask, timeout, rate, limits, backoff: _, .. } = &**orders;
+    let Application { on, work_dir, user, group, umask, timeout, rate, limits, reenable, .. } = &**orders;
     let all_there =
         on.server.is_some() && work_dir.is_some() && user.is_some() && group.is_some() && umask.is_some();
     assert!(all_there && timeout.is_some() && rate.is_some());
     let Limits { memory, cpu, files } = limits;
     assert!(memory.is_some() && cpu.is_some() && files.is_some());
-    // Both are stated with their defaults.
+    // These are stated with their defaults.
     assert_eq!(orders.backoff, BackoffSettings::default());
+    assert_eq!(*reenable, Some(Reenable::default()));
     assert_eq!(mails.kind, Kind::Feed(FeedSettings::default()));
     for key in every_key_known_to_the_reader() {
         let is_shown = every_key()

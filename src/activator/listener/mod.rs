@@ -14,7 +14,7 @@ pub(super) use set::Listeners;
 use crate::activator::inbox::EventSender;
 use crate::activator::log_lines;
 use crate::activator::status::{Board, ListenerState};
-use crate::client::{self, Backoff, Batch, Error, ErrorKind, QueueName, Receiver, ServiceName};
+use crate::client::{self, Backoff, Batch, Connectivity, Error, ErrorKind, QueueName, Receiver, ServiceName};
 pub(super) use health::Health;
 use incoming::Incoming;
 pub(super) use link::Link;
@@ -86,13 +86,19 @@ impl Listener {
         };
         let mut batch = first?;
         self.tell_listening(&queue);
+        let mut connectivity = receiver.connectivity();
+        connectivity.mark_changed();
         loop {
-            if let Some(batch) = batch {
+            if let Some(batch) = batch.take() {
                 self.board.heard(self.index);
                 self.deliver(batch).await?;
             }
-            let Some(next) = stop.run_until_cancelled(receiver.next()).await else { return Ok(Stopped) };
-            batch = Some(next?);
+            tokio::select! {
+                () = stop.cancelled() => return Ok(Stopped),
+                // Nothing is lost: what comes meanwhile is for the next call.
+                Ok(()) = connectivity.changed() => self.show(&connectivity.borrow_and_update()),
+                next = receiver.next() => batch = Some(next?),
+            }
         }
     }
 
@@ -134,6 +140,18 @@ impl Listener {
                 target: "activator",
                 "listening on {}, queue {queue}, at {} in {database}", self.service, self.link.address()
             );
+        }
+    }
+
+    /// While the receiver makes a lost connection anew nothing is heard, which the status is to say; its own lines in the log
+    /// tell when it was lost and when it was there again.
+    fn show(&self, connectivity: &Connectivity) {
+        match connectivity {
+            Connectivity::Reconnecting(error) => {
+                let reason = log_lines::chain(error);
+                self.board.listener(self.index, ListenerState::Reconnecting, Some(reason));
+            }
+            _ => self.board.listener(self.index, ListenerState::Listening, None),
         }
     }
 

@@ -4,6 +4,7 @@ use super::{Link, Listener};
 use crate::activator::config::Config;
 use crate::activator::inbox::EventSender;
 use crate::activator::reconcile::{Looks, Reconcilers};
+use crate::activator::reenabling::Reenabling;
 use crate::activator::status::{Board, ListenerState};
 use std::collections::HashMap;
 use std::fmt;
@@ -35,12 +36,17 @@ impl fmt::Debug for Listeners {
 
 impl Listeners {
     /// None so far; what they hear goes to `events`, and how they do to `board`.
-    pub(in crate::activator) fn new(config: Arc<Config>, events: EventSender, board: Board) -> Self {
+    pub(in crate::activator) fn new(
+        config: Arc<Config>,
+        events: EventSender,
+        board: Board,
+        reenabling: Reenabling,
+    ) -> Self {
         Self {
             tasks: JoinSet::new(),
             stops: HashMap::new(),
             all: CancellationToken::new(),
-            reconcilers: Reconcilers::new(config, board.clone(), events.clone()),
+            reconcilers: Reconcilers::new(config, board.clone(), reenabling, events.clone()),
             events,
             board,
         }

@@ -4,14 +4,16 @@
 //! by the running daemon and by `activator check --live`.
 
 use super::judge::Judge;
+use super::rights;
 use crate::activator::config::QueueAddress;
 use crate::activator::status::warnings::Found;
-use crate::client::{DatabaseState, MonitorState, QueueDetails, QueueState, Right, ServiceState, Visible};
+use crate::client::{DatabaseState, MonitorState, QueueDetails, QueueState, ServiceState, Visible};
 
 /// The contract of event notifications, byte by byte.
 pub(in crate::activator) const CONTRACT: &str =
     "http://schemas.microsoft.com/SQL/Notifications/PostEventNotification";
 const ACTIVATION: &str = "QUEUE_ACTIVATION";
+const DISABLED: &str = "BROKER_QUEUE_DISABLED";
 /// Age of a notification nobody takes that needs a person (pain 31).
 const OLD: u64 = 60;
 
@@ -44,12 +46,13 @@ pub(in crate::activator) fn of_queue(
 ) -> Vec<Found> {
     let mut found = Vec::new();
     found.extend(of_database(&state.database));
-    found.extend(missing_rights(on, state));
+    found.extend(rights::missing(on, state));
     if let Visible::Known(Some(details)) = &state.details {
         found.extend(of_details(on, details));
     }
     if let Visible::Known(notifications) = &state.notifications {
         found.extend(of_notifications(on, notifications, to));
+        found.extend(held(on, &state.database, notifications, to));
     }
     found.extend(stuck(on, state));
     found
@@ -137,11 +140,15 @@ pub(in crate::activator) fn create_notification(on: &QueueAddress, to: Option<&D
 }
 
 fn create(on: &QueueAddress, to: Option<&Destination<'_>>) -> String {
+    create_for(ACTIVATION, "Activation", on, to)
+}
+
+fn create_for(event: &str, suffix: &str, on: &QueueAddress, to: Option<&Destination<'_>>) -> String {
     let service = to.map_or("the notification service", |to| to.service).replace('\'', "''");
     let broker = to.map_or_else(|| "current database".to_owned(), |to| to.broker_id.to_uppercase());
     format!(
-        "CREATE EVENT NOTIFICATION {} ON QUEUE {} FOR QUEUE_ACTIVATION TO SERVICE '{service}', '{broker}';",
-        bracketed(&format!("{}Activation", on.queue)),
+        "CREATE EVENT NOTIFICATION {} ON QUEUE {} FOR {event} TO SERVICE '{service}', '{broker}';",
+        bracketed(&format!("{}{suffix}", on.queue)),
         in_schema(on),
     )
 }
@@ -164,52 +171,6 @@ fn of_database(database: &DatabaseState) -> Option<Found> {
             bracketed(name)
         ),
     })
-}
-
-fn missing_rights(on: &QueueAddress, state: &QueueState) -> Vec<Found> {
-    let mut missing = vec![state.details.missing(), state.ready.missing(), state.depth.missing()];
-    missing.extend([state.monitor.missing(), state.notifications.missing()]);
-    let mut rights: Vec<Right> = missing.into_iter().flatten().collect();
-    rights.sort_unstable();
-    rights.dedup();
-    rights.into_iter().map(|right| missing_right(on, &state.database, right)).collect()
-}
-
-/// One warning for each right: which it is, and what is lost without it.
-fn missing_right(on: &QueueAddress, database: &DatabaseState, right: Right) -> Found {
-    let (login, queue) = (bracketed(&database.login), in_schema(on));
-    let in_database = format!("USE {};", bracketed(&database.database));
-    let (id, lost, cure) = match right {
-        Right::Connect => (
-            "right-connect",
-            "nothing of its queue can be seen, so a lost notification is never made good",
-            format!("{in_database} CREATE USER {login} FOR LOGIN {login};"),
-        ),
-        Right::Select => (
-            "right-select",
-            "it cannot be seen whether messages wait; only the queue monitor, if it may be seen, tells of a lost notification",
-            format!("{in_database} GRANT SELECT ON {queue} TO {login};"),
-        ),
-        Right::ViewDefinition => (
-            "right-view-definition",
-            "a disabled queue and a missing event notification are not noticed",
-            format!("{in_database} GRANT VIEW DEFINITION TO {login};"),
-        ),
-        Right::ViewDatabaseState => (
-            "right-database-state",
-            "the number of messages is not shown",
-            format!("{in_database} GRANT VIEW DATABASE STATE TO {login};"),
-        ),
-        _ => (
-            "right-server-state",
-            "the queue monitor cannot be seen: whether a handler received, or a notification got lost, is guessed",
-            format!(
-                "USE master; GRANT VIEW SERVER STATE TO {login}; -- or, from SQL Server 2022, VIEW SERVER PERFORMANCE STATE"
-            ),
-        ),
-    };
-    let text = format!("login {} lacks {right} for {}: {lost}", database.login, quoted(on));
-    Found { id, text, cure }
 }
 
 fn of_details(on: &QueueAddress, details: &QueueDetails) -> Vec<Found> {
@@ -283,6 +244,65 @@ fn of_notifications(
     })
 }
 
+/// Pain 27: without it a queue that is switched off is found by looking only.
+pub(in crate::activator) fn disabled_unheard(
+    on: &QueueAddress,
+    state: &QueueState,
+    to: &Destination<'_>,
+    is_switched_on_again: bool,
+) -> Option<Found> {
+    let Visible::Known(all) = &state.notifications else { return None };
+    if all.iter().any(|one| one.event == DISABLED && to.known_services.contains(&one.service)) {
+        return None;
+    }
+    let mut text =
+        "no event notification tells when the server switches its queue off; a look once a minute does"
+            .to_owned();
+    if is_switched_on_again {
+        text.push_str(", and it is never switched on again");
+    }
+    let cure = format!("USE {}; {}", bracketed(&on.database), create_for(DISABLED, "Disabled", on, Some(to)));
+    Some(Found { id: "disabled-unheard", text, cure })
+}
+
+/// C066: sent, and not delivered.
+fn held(
+    on: &QueueAddress,
+    database: &DatabaseState,
+    all: &[crate::client::EventNotification],
+    to: &Destination<'_>,
+) -> Option<Found> {
+    let here = database.broker_id.to_string().eq_ignore_ascii_case(&to.broker_id);
+    let ours = all.iter().find(|one| {
+        one.event == ACTIVATION
+            && one.service == to.service
+            && one.broker_instance.eq_ignore_ascii_case(&to.broker_id)
+    })?;
+    let needs_trust = !here && !database.is_trustworthy;
+    let queue = quoted(on);
+    let text = match &ours.held {
+        Some(status) => {
+            format!("a notification of {queue} waits in the transmission queue of {}: {status}", on.database)
+        }
+        None if needs_trust => format!(
+            "notifications of {queue} go to another database, and database {} is not TRUSTWORTHY, so the server keeps them",
+            on.database
+        ),
+        None => return None,
+    };
+    let cure = if needs_trust { trust(on) } else { "see the server's own words".to_owned() };
+    Some(Found { id: "notification-held", text, cure })
+}
+
+/// The way without trust comes first: whoever owns a trustworthy database can act in all that its owner may use.
+fn trust(on: &QueueAddress) -> String {
+    let database = bracketed(&on.database);
+    format!(
+        "make a notification service in database {database} and listen on it too, which takes no trust; or: ALTER DATABASE \
+         {database} SET TRUSTWORTHY ON; -- its users of the role db_owner can act outside it then as its owner"
+    )
+}
+
 fn recreate(on: &QueueAddress, name: &str, to: &Destination<'_>) -> String {
     let database = bracketed(&on.database);
     let drop = format!("DROP EVENT NOTIFICATION {} ON QUEUE {};", bracketed(name), in_schema(on));
@@ -324,11 +344,11 @@ fn of_contracts(service: &str, state: &ServiceState) -> Option<Found> {
     })
 }
 
-fn quoted(on: &QueueAddress) -> String {
+pub(super) fn quoted(on: &QueueAddress) -> String {
     format!("{}.{}", bracketed(&on.database), in_schema(on))
 }
 
-fn in_schema(on: &QueueAddress) -> String {
+pub(super) fn in_schema(on: &QueueAddress) -> String {
     format!("{}.{}", bracketed(&on.schema), bracketed(&on.queue))
 }
 
@@ -336,3 +356,7 @@ fn in_schema(on: &QueueAddress) -> String {
 pub(in crate::activator) fn bracketed(name: &str) -> String {
     format!("[{}]", name.replace(']', "]]"))
 }
+
+#[cfg(test)]
+#[path = "findings_tests.rs"]
+mod tests;

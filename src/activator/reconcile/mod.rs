@@ -9,11 +9,13 @@
 //! - the end of a process wakes it at once.
 //!
 //! With fewer rights it does less, and says once what is lost. A scan that fails starts nothing and ends nothing: launches
-//! by notification go on. It changes nothing on the server.
+//! by notification go on. It changes nothing on the server, but for one thing an application may ask for ([`switching`]).
 
 pub(super) mod findings;
 mod judge;
+pub(super) mod rights;
 mod set;
+mod switching;
 mod watched;
 
 pub(super) use set::{Looks, Reconcilers};
@@ -23,6 +25,7 @@ use crate::activator::config::Config;
 use crate::activator::inbox::EventSender;
 use crate::activator::listener::{Health, Link};
 use crate::activator::log_lines;
+use crate::activator::reenabling::Reenabling;
 use crate::activator::status::warnings::Found;
 use crate::activator::status::{Board, QueueStatus};
 use crate::activator::supervisor::Event;
@@ -56,6 +59,7 @@ pub(super) struct Parts {
     pub(super) link: Link,
     pub(super) config: watch::Receiver<Arc<Config>>,
     pub(super) board: Board,
+    pub(super) reenabling: Reenabling,
     pub(super) events: EventSender,
     pub(super) stop: CancellationToken,
 }
@@ -106,7 +110,8 @@ impl Reconciler {
             let known = before.iter().position(|queue| queue.app.name == app.name && queue.app.on == app.on);
             let launches = self.parts.board.handlers(&app.name).launches;
             let fresh = || Watched::new(app, launches);
-            self.queues.extend(known.map_or_else(fresh, |at| Some(before.swap_remove(at))));
+            let mut kept = |at| before.swap_remove(at).of(app);
+            self.queues.extend(known.map_or_else(fresh, |at| Some(kept(at))));
         }
         self.full_look_at = Instant::now();
     }
@@ -173,7 +178,8 @@ impl Reconciler {
             known_services: &known_services,
         };
         for queue in &mut self.queues {
-            queue.look(broker, &self.parts, &here, &to).await?;
+            let look_at = queue.look(broker, &self.parts, &here, &to).await?;
+            self.full_look_at = look_at.map_or(self.full_look_at, |at| self.full_look_at.min(at));
         }
         self.here = Some(here);
         Ok(())

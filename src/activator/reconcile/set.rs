@@ -4,6 +4,7 @@ use super::{LookRequest, Parts};
 use crate::activator::config::Config;
 use crate::activator::inbox::EventSender;
 use crate::activator::listener::Link;
+use crate::activator::reenabling::Reenabling;
 use crate::activator::status::Board;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +21,7 @@ pub(in crate::activator) struct Reconcilers {
     looks: Looks,
     config: watch::Sender<Arc<Config>>,
     board: Board,
+    reenabling: Reenabling,
     events: EventSender,
 }
 
@@ -29,9 +31,15 @@ pub(in crate::activator) struct Looks(Arc<Mutex<HashMap<usize, mpsc::Sender<Look
 
 impl Reconcilers {
     /// None so far; what they find goes to `board` and `events`.
-    pub(in crate::activator) fn new(config: Arc<Config>, board: Board, events: EventSender) -> Self {
+    pub(in crate::activator) fn new(
+        config: Arc<Config>,
+        board: Board,
+        reenabling: Reenabling,
+        events: EventSender,
+    ) -> Self {
         let config = watch::channel(config).0;
-        Self { tasks: JoinSet::new(), stops: HashMap::new(), looks: Looks::default(), config, board, events }
+        let (tasks, stops, looks) = (JoinSet::new(), HashMap::new(), Looks::default());
+        Self { tasks, stops, looks, config, board, reenabling, events }
     }
 
     /// Looks from the notification service at position `index`, instead of the former one there, if any.
@@ -43,6 +51,7 @@ impl Reconcilers {
             link,
             config: self.config.subscribe(),
             board: self.board.clone(),
+            reenabling: self.reenabling.clone(),
             events: self.events.clone(),
             stop: stop.clone(),
         };

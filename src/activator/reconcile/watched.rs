@@ -13,6 +13,7 @@ use crate::client::{
     Visible,
 };
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 /// A queue that is looked at.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) struct Watched {
     can_select: bool,
     /// The queue's database and number, where its monitor may be seen.
     monitor: Option<(String, i32)>,
+    /// Since when it is seen to be off.
+    pub(super) off_since: Option<Instant>,
 }
 
 impl Watched {
@@ -38,7 +41,13 @@ impl Watched {
             target: None,
             can_select: false,
             monitor: None,
+            off_since: None,
         })
+    }
+
+    /// The same queue for its application as it is configured now.
+    pub(super) fn of(self, app: &Arc<Application>) -> Self {
+        Self { app: Arc::clone(app), ..self }
     }
 
     /// Whether a handler may be missing: it is on this server and none runs.
@@ -60,34 +69,40 @@ impl Watched {
         Ok(look)
     }
 
-    /// Looks at everything, and writes it on the board.
+    /// Looks at everything, and writes it on the board. Answers when to look again, where that is sooner than usual.
     pub(super) async fn look(
         &mut self,
         broker: &Broker,
         parts: &Parts,
         here: &DatabaseState,
         to: &Destination<'_>,
-    ) -> client::Result<()> {
+    ) -> client::Result<Option<Instant>> {
+        let looked_at = SystemTime::now();
         if self.belongs_elsewhere(parts, &here.server_name) {
             self.forget(parts);
-            return Ok(());
+            return Ok(None);
         }
         let Some(state) = broker.inspect_queue(&self.location).await? else {
             self.forget(parts);
-            return Ok(());
+            return Ok(None);
         };
         if state.details == Visible::Known(None) {
             self.forget(parts);
             let found = missing_queue(broker, &self.app).await?;
             parts.board.look(parts.index, &self.app.name, None, nothing(), vec![found]);
-            return Ok(());
+            return Ok(None);
         }
         self.learn(&state);
         let mut found = findings::of_queue(&self.app.on, &state, to);
         found.extend(findings::of_handlers(&self.app.on, &self.judge, self.monitor.is_some()));
+        let attended = self.attend(broker, parts, &state, looked_at).await;
+        found.extend(attended.found);
+        if self.app.reenable.is_some() {
+            found.extend(findings::disabled_unheard(&self.app.on, &state, to, true));
+        }
         let status = status(&state, to);
         parts.board.look(parts.index, &self.app.name, self.target.clone(), status, found);
-        Ok(())
+        Ok(attended.look_at)
     }
 
     /// An application that names a server is looked at there; elsewhere only if no listener is on that server, and never

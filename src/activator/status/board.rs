@@ -41,6 +41,8 @@ struct AppBoard {
     notifications: u64,
     failed_launches: u64,
     failed_exits: u64,
+    /// How often its queue was switched on again.
+    reenabled: u64,
     children: Vec<ChildStatus>,
     last_exit: Option<LastExit>,
     /// Why it cannot be launched, until it can.
@@ -92,6 +94,7 @@ pub(in crate::activator) struct AppCounts {
     pub(in crate::activator) status: AppStatus,
     pub(in crate::activator) failed_launches: u64,
     pub(in crate::activator) failed_exits: u64,
+    pub(in crate::activator) reenabled: u64,
 }
 
 impl Board {
@@ -243,6 +246,16 @@ impl Board {
         listener.error = error;
     }
 
+    /// An application's queue was switched on again.
+    pub(in crate::activator) fn reenabled(&self, app: &str) {
+        self.lock().with(app, |board| board.reenabled += 1);
+    }
+
+    /// The address of a listener's server, as it is shown.
+    pub(in crate::activator) fn server_of(&self, index: usize) -> String {
+        self.lock().listeners.get(index).map(|listener| listener.server.clone()).unwrap_or_default()
+    }
+
     /// A message came to a listener.
     pub(in crate::activator) fn heard(&self, index: usize) {
         if let Some(listener) = self.lock().listeners.get_mut(index) {
@@ -268,6 +281,7 @@ impl Board {
             status: app.status(),
             failed_launches: app.failed_launches,
             failed_exits: app.failed_exits,
+            reenabled: app.reenabled,
         };
         (state.apps.iter().map(counts).collect(), state.unmatched, state.unreadable)
     }
@@ -343,6 +357,7 @@ impl AppBoard {
             notifications: 0,
             failed_launches: 0,
             failed_exits: 0,
+            reenabled: 0,
             children: Vec::new(),
             last_exit: None,
             obstacle: None,

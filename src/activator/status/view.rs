@@ -133,6 +133,8 @@ pub enum ListenerState {
     Connecting,
     /// It waits for notifications.
     Listening,
+    /// Its connection was lost and is made anew; `error` says why it is not there yet.
+    Reconnecting,
     /// It does not work, and tries again.
     Failing,
     /// It is switched off in the configuration.

@@ -58,7 +58,8 @@ impl Supervisor {
             | Change::AppChanged { app, .. } => {
                 self.renew(&app);
             }
-            Change::NeedsRestart { .. } => {}
+            // What looks at the queues takes it over by itself.
+            Change::AppReenabling { .. } | Change::NeedsRestart { .. } => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! `activator check`: says everything that is wrong with a configuration file, and with `--live` with its servers.
 
-use super::super::block_on;
+use super::super::block_on_until_interrupted;
 use super::super::environment::Environment;
 use super::super::exit::{CliError, ExitStatus};
 use super::super::terminal;
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<Ex
 }
 
 fn live(config: &Config, json: bool) -> Result<ExitStatus, CliError> {
-    let findings = block_on(async { Ok(check_live(config).await) })?;
+    let findings = block_on_until_interrupted(async { Ok(check_live(config).await) })?;
     if json {
         terminal::say(serde_json::to_string(&findings).expect("findings are plain data"));
     } else {

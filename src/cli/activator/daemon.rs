@@ -1,6 +1,6 @@
 //! `activator status`, `kick`, `pause`, `resume` and `reload`: what a running daemon is asked over its socket.
 
-use super::super::block_on;
+use super::super::block_on_until_interrupted;
 use super::super::environment::Environment;
 use super::super::exit::{CliError, ExitStatus};
 use super::super::terminal;
@@ -98,11 +98,8 @@ fn answer(
     json: bool,
 ) -> Result<ExitStatus, CliError> {
     let Some(state) = state_dir(daemon, environment)? else { return Ok(ExitStatus::NotWell) };
-    let answer = block_on(async {
-        ask(&state, request)
-            .await
-            .map_err(|error| CliError::unreachable("the activator cannot be asked").because(error))
-    })?;
+    let unasked = |error| CliError::unreachable("the activator cannot be asked").because(error).or_refused();
+    let answer = block_on_until_interrupted(async { ask(&state, request).await.map_err(unasked) })?;
     match answer {
         Answer::Done(text) => terminal::say(text),
         Answer::Status(status) if json => terminal::say(as_json(&*status)),

@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<Ex
         return Ok(ExitStatus::NotWell);
     };
     crate::logging::start(&loaded.config.log)
-        .map_err(|error| CliError::usage("cannot open the log file").because(error))?;
+        .map_err(|error| CliError::usage("cannot open the log file").because(error).or_refused())?;
     block_on(async move {
         let mut signals = StopSignals::listen()?;
         let (stop, stops) = tokio::sync::mpsc::channel(2);
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<Ex
         let activator = service_manager::attach(activator);
         reload_on_hangup(activator.reload_handle())?;
         let outcome = activator.run(stops).await;
-        outcome.map_err(|error| CliError::usage("the activator cannot run").because(error))?;
+        outcome.map_err(|error| CliError::usage("the activator cannot run").because(error).or_refused())?;
         Ok(ExitStatus::Done)
     })
 }

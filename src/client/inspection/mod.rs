@@ -32,6 +32,8 @@ pub struct DatabaseState {
     pub broker_id: Uuid,
     /// Whether its broker is enabled.
     pub is_broker_enabled: bool,
+    /// Whether it is TRUSTWORTHY: only then conversations that begin in it are let into other databases of the server.
+    pub is_trustworthy: bool,
     /// `ONLINE`, or why it cannot be used.
     pub state: String,
     /// Whether the login may use it.
@@ -57,6 +59,7 @@ fn database_state(row: &Row) -> Result<DatabaseState> {
         database: row.get("database_name")?,
         broker_id: row.get("broker_instance")?,
         is_broker_enabled: row.get("is_broker_enabled")?,
+        is_trustworthy: row.get("is_trustworthy")?,
         state: row.get::<Option<String>>("state")?.unwrap_or_default(),
         is_accessible: row.get::<Option<i32>>("has_access")? == Some(1),
     })

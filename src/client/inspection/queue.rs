@@ -199,6 +199,9 @@ pub struct EventNotification {
     /// Whether any conversation from this database to that service is open. The server drops a notification with its
     /// conversation, and keeps no record of which belongs to which.
     pub has_conversation: bool,
+    /// Why the oldest notification for that service which is not delivered has to wait, in the server's words; `None` if
+    /// none waits, or the login does not see the transmission queue (which takes db_owner).
+    pub held: Option<String>,
 }
 
 /// What the definition of a queue says.
@@ -225,6 +228,8 @@ pub struct QueueState {
     pub details: Visible<Option<QueueDetails>>,
     /// Whether the login has RECEIVE on it.
     pub can_receive: bool,
+    /// Whether the login has ALTER on it, which switching it on takes.
+    pub can_alter: bool,
     /// Whether a message can be received that nobody has locked.
     pub ready: Visible<bool>,
     /// Messages in it, retained and locked ones included, as the server counts them by itself: approximate.
@@ -240,6 +245,7 @@ pub struct QueueState {
 /// The rights, as the server answers for them.
 struct Rights {
     can_receive: bool,
+    can_alter: bool,
     sees_queue: bool,
     sees_definitions: bool,
     sees_database_state: bool,
@@ -318,6 +324,7 @@ impl QueueState {
             database,
             details: Visible::Hidden(Right::Connect),
             can_receive: false,
+            can_alter: false,
             ready: Visible::Hidden(Right::Connect),
             depth: Visible::Hidden(Right::Connect),
             oldest: Visible::Hidden(Right::Connect),
@@ -334,7 +341,8 @@ async fn inspect(
 ) -> Result<QueueState> {
     let rights = rights(session, location, &database.database).await?;
     let details = details(session, location, &rights).await?;
-    let mut state = QueueState { details, can_receive: rights.can_receive, ..QueueState::hidden(database) };
+    let Rights { can_receive, can_alter, .. } = rights;
+    let mut state = QueueState { details, can_receive, can_alter, ..QueueState::hidden(database) };
     (state.ready, state.oldest) = waiting(session, location).await?;
     let Visible::Known(Some(details)) = &state.details else {
         let missing = if rights.sees_server_state { Right::ViewDefinition } else { Right::ViewServerState };
@@ -354,6 +362,7 @@ async fn rights(session: &mut PooledSession, location: &QueueLocation, database:
     let row = results.first_row().ok_or_else(no_answer)?;
     Ok(Rights {
         can_receive: has(row, "can_receive")?,
+        can_alter: has(row, "can_alter")?,
         sees_queue: has(row, "sees_queue")?,
         sees_definitions: has(row, "sees_definitions")?,
         sees_database_state: has(row, "sees_database_state")? || has(row, "sees_database_performance")?,
@@ -465,6 +474,7 @@ fn notification(row: &Row, rights: &Rights) -> Result<EventNotification> {
         broker_instance: row.get::<Option<String>>("broker_instance")?.unwrap_or_default(),
         // Who does not see the conversations of others cannot say that there is none.
         has_conversation: !rights.sees_definitions || has(row, "has_conversation")?,
+        held: row.get::<Option<String>>("held")?,
     })
 }
 

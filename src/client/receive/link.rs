@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use crate::client::broker::{Broker, BrokerInstance, instance_of};
 use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::pool::random_fraction;
@@ -15,6 +17,16 @@ use crate::client::telemetry;
 /// What a request of a receiver may take beyond its wait.
 const SLACK: Duration = Duration::from_secs(30);
 
+/// Whether a receiver has its connection.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Connectivity {
+    /// It has.
+    Connected,
+    /// It was lost and is made anew as soon as somebody waits for messages: why it was lost, or why the last attempt failed.
+    Reconnecting(Error),
+}
+
 pub(super) struct Link {
     broker: Broker,
     queue: String,
@@ -22,13 +34,20 @@ pub(super) struct Link {
     instance: BrokerInstance,
     /// `None` while the connection is lost.
     session: Option<Session>,
+    connectivity: watch::Sender<Connectivity>,
 }
 
 impl Link {
     /// Opens the connection. One attempt.
     pub(super) async fn open(broker: Broker, queue: String, wait: Duration) -> Result<Self> {
         let (session, instance) = open_session(&broker, wait).await?;
-        Ok(Self { broker, queue, wait, instance, session: Some(session) })
+        let connectivity = watch::channel(Connectivity::Connected).0;
+        Ok(Self { broker, queue, wait, instance, session: Some(session), connectivity })
+    }
+
+    /// Follows whether there is a connection.
+    pub(super) fn connectivity(&self) -> watch::Receiver<Connectivity> {
+        self.connectivity.subscribe()
     }
 
     /// The queue, quoted.
@@ -46,7 +65,7 @@ impl Link {
     /// Dropping the future leaves the link down.
     pub(super) async fn connected(&mut self) -> Result<&mut Session> {
         if self.session.is_none() {
-            let (session, instance) = reconnect(&self.broker, self.wait).await?;
+            let (session, instance) = self.reconnect().await?;
             if !instance.is_enabled {
                 return Err(Error::new(
                     ErrorKind::BrokerDisabled,
@@ -54,6 +73,7 @@ impl Link {
                 ));
             }
             self.session = Some(session);
+            self.connectivity.send_replace(Connectivity::Connected);
             telemetry::reconnected(&self.queue);
             tracing::info!(queue = self.queue, "the receiver is connected again");
             let before = std::mem::replace(&mut self.instance, instance);
@@ -69,6 +89,23 @@ impl Link {
         if self.session.take().is_some() {
             telemetry::connection_lost(&self.queue);
             tracing::warn!(queue = self.queue, %error, "the receiver lost its connection");
+            self.connectivity.send_replace(Connectivity::Reconnecting(error.clone()));
+        }
+    }
+
+    async fn reconnect(&self) -> Result<(Session, BrokerInstance)> {
+        let backoff = Backoff::reconnect();
+        let mut attempt = 0;
+        loop {
+            match open_session(&self.broker, self.wait).await {
+                Ok(opened) => return Ok(opened),
+                Err(error) if !may_come_back(&error) => return Err(error),
+                Err(still_away) => {
+                    self.connectivity.send_replace(Connectivity::Reconnecting(still_away));
+                    tokio::time::sleep(backoff.delay(attempt, random_fraction())).await;
+                }
+            }
+            attempt += 1;
         }
     }
 }
@@ -80,19 +117,6 @@ async fn open_session(broker: &Broker, wait: Duration) -> Result<(Session, Broke
     let instance = instance_of(&mut session).await?;
     session.set_request_timeout(Some(wait.saturating_add(SLACK)));
     Ok((session, instance))
-}
-
-async fn reconnect(broker: &Broker, wait: Duration) -> Result<(Session, BrokerInstance)> {
-    let backoff = Backoff::reconnect();
-    let mut attempt = 0;
-    loop {
-        match open_session(broker, wait).await {
-            Ok(opened) => return Ok(opened),
-            Err(error) if !may_come_back(&error) => return Err(error),
-            Err(_still_away) => tokio::time::sleep(backoff.delay(attempt, random_fraction())).await,
-        }
-        attempt += 1;
-    }
 }
 
 /// Whether a server that was there before may take us back: it is away, starting, or its database is still recovering.

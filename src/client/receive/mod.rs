@@ -12,7 +12,7 @@ mod received;
 
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::broker::Broker;
@@ -22,6 +22,7 @@ use super::names::QueueName;
 use super::statements::{Bodies, ReceiveSpec, Selection};
 
 pub use batch::Batch;
+pub use link::Connectivity;
 pub(crate) use received::Earlier;
 
 use actor::{Actor, Ask, Patience};
@@ -113,10 +114,10 @@ impl Receive {
     /// What [`Broker::connect`] may answer. Cancelling closes the connection.
     pub async fn open(self) -> Result<Receiver> {
         let link = Link::open(self.broker, self.spec.queue.quoted(), self.waiting.wait).await?;
-        let stop = CancellationToken::new();
+        let (stop, connectivity) = (CancellationToken::new(), link.connectivity());
         let (asks, queue) = mpsc::channel(1);
         tokio::spawn(Actor::new(link, self.waiting, stop.clone()).run(queue));
-        Ok(Receiver { asks, spec: self.spec, _stop: stop.drop_guard() })
+        Ok(Receiver { asks, spec: self.spec, connectivity, _stop: stop.drop_guard() })
     }
 
     /// Messages move into the table of work items, and come without their bodies.
@@ -134,6 +135,7 @@ impl Receive {
 pub struct Receiver {
     asks: mpsc::Sender<Ask>,
     spec: ReceiveSpec,
+    connectivity: watch::Receiver<Connectivity>,
     _stop: DropGuard,
 }
 
@@ -165,6 +167,13 @@ impl Receiver {
             Ok(batch) => batch.map(Some),
             Err(_elapsed) => Ok(None),
         }
+    }
+
+    /// Follows whether it has its connection: [`next`](Self::next) makes a lost one anew without a word. Ends with the
+    /// receiver.
+    #[must_use]
+    pub fn connectivity(&self) -> watch::Receiver<Connectivity> {
+        self.connectivity.clone()
     }
 
     /// At most so many messages in the batches that are asked for from now on.

@@ -13,11 +13,15 @@ use super::{Argument, Statement};
 /// How many ready messages the age is taken from; a longer queue would have to be scanned.
 pub(crate) const AGE_SAMPLE: u32 = 1000;
 
+/// Type of the messages that carry an event.
+const EVENT_NOTIFICATION: &str = "http://schemas.microsoft.com/SQL/Notifications/EventNotification";
+
 /// The server's own name, who is logged in, and one database. No row: there is no such database.
 pub(crate) fn database_state(database: Option<&str>) -> Statement<'_> {
     Statement::new(
         "SELECT CAST(SERVERPROPERTY(N'ServerName') AS nvarchar(256)) AS server_name, SUSER_SNAME() AS login_name, d.name \
          AS database_name, d.service_broker_guid AS broker_instance, d.is_broker_enabled AS is_broker_enabled, \
+         d.is_trustworthy_on AS is_trustworthy, \
          d.state_desc AS state, HAS_DBACCESS(d.name) AS has_access FROM sys.databases AS d WHERE d.database_id = \
          DB_ID(COALESCE(@database, DB_NAME()));",
     )
@@ -30,7 +34,7 @@ pub(crate) fn queue_rights<'a>(location: &QueueLocation, database: &str) -> Stat
     let (queue, database) = (location.quoted(), super::super::names::quote(database));
     Statement::new(
         "SELECT HAS_PERMS_BY_NAME(@queue, N'OBJECT', N'SELECT') AS can_select, HAS_PERMS_BY_NAME(@queue, N'OBJECT', \
-         N'RECEIVE') AS can_receive, HAS_PERMS_BY_NAME(@queue, N'OBJECT', N'VIEW DEFINITION') AS sees_queue, \
+         N'RECEIVE') AS can_receive, HAS_PERMS_BY_NAME(@queue, N'OBJECT', N'ALTER') AS can_alter, HAS_PERMS_BY_NAME(@queue, N'OBJECT', N'VIEW DEFINITION') AS sees_queue, \
          HAS_PERMS_BY_NAME(@database, N'DATABASE', N'VIEW DEFINITION') AS sees_definitions, \
          HAS_PERMS_BY_NAME(@database, N'DATABASE', N'VIEW DATABASE STATE') AS sees_database_state, \
          HAS_PERMS_BY_NAME(@database, N'DATABASE', N'VIEW DATABASE PERFORMANCE STATE') AS sees_database_performance, \
@@ -121,13 +125,16 @@ pub(crate) fn monitor(database: &str, queue_id: i32) -> Statement<'_> {
     .bind_int("@queue", queue_id)
 }
 
-/// The event notifications on a queue, one row for each event, and whether any conversation that could carry it is open.
+/// The event notifications on a queue, one row for each event: whether any conversation that could carry it is open, and why
+/// the oldest notification for its service that waits in the transmission queue has to wait. Rows there show to db_owner only.
 pub(crate) fn event_notifications(location: &QueueLocation, queue_id: i32) -> Statement<'static> {
     let prefix = location.prefix();
     Statement::new(format!(
         "SELECT n.name AS name, e.type_desc AS event, n.service_name AS service, n.broker_instance AS broker_instance, \
          CASE WHEN EXISTS (SELECT 1 FROM {prefix}sys.conversation_endpoints AS c WHERE c.far_service = n.service_name AND \
-         c.is_initiator = 1 AND c.is_system = 1 AND c.state IN ('SO', 'CO')) THEN 1 ELSE 0 END AS has_conversation FROM \
+         c.is_initiator = 1 AND c.is_system = 1 AND c.state IN ('SO', 'CO')) THEN 1 ELSE 0 END AS has_conversation, (SELECT \
+         TOP (1) t.transmission_status FROM {prefix}sys.transmission_queue AS t WHERE t.to_service_name = n.service_name AND \
+         t.message_type_name = N'{EVENT_NOTIFICATION}' AND t.transmission_status <> N'' ORDER BY t.enqueue_time) AS held FROM \
          {prefix}sys.event_notifications AS n JOIN {prefix}sys.events AS e ON e.object_id = n.object_id WHERE \
          n.parent_class = 1 AND n.parent_id = @queue;"
     ))

@@ -35,6 +35,7 @@ pub(crate) use dead_letters::{
     delete_dead_letter, get_dead_letter, hand_back_dead_letter, list_dead_letters, purge_dead_letters,
 };
 pub(crate) use ledger::{Due, NEXT_DUE, delay, delete_delayed, due_messages, prune_sent, send_once};
+pub(crate) use objects::enable_queue;
 pub(crate) use partial::{GIVE_BACK_AND_GO_ON, attempts_on};
 pub(crate) use pending::{
     CAUSE_MESSAGES, PENDING_RIGHTS, count_pending, delivery_status, endpoint, note_unsent, pending_messages,

@@ -2,6 +2,7 @@
 //!
 //! Definitions take no parameters, so names stand in the text, quoted.
 
+use super::super::inspection::QueueLocation;
 use super::super::names::{ContractName, MessageTypeName, QueueName, ServiceName};
 use super::super::topology::{QueueSettings, QueueStatus, RouteSettings, SentBy, Validation};
 
@@ -76,6 +77,11 @@ pub(crate) fn create_queue(name: &QueueName, settings: &QueueSettings) -> String
 /// Gives a queue its declared settings.
 pub(crate) fn alter_queue(name: &QueueName, settings: &QueueSettings) -> String {
     format!("ALTER QUEUE {} WITH {};", name.quoted(), queue_settings(settings))
+}
+
+/// Switches a queue on, and leaves its other settings alone.
+pub(crate) fn enable_queue(location: &QueueLocation) -> String {
+    format!("ALTER QUEUE {} WITH STATUS = ON;", location.quoted())
 }
 
 /// Creates a service.

@@ -250,7 +250,7 @@ fn inspection_texts() -> Vec<String> {
         inspection::service_rights(&service, Some("dbo")).text().to_owned(),
     ];
     for location in [&here, &there] {
-        texts.extend([inspection::ready(location), inspection::oldest(location)]);
+        texts.extend([inspection::ready(location), inspection::oldest(location), enable_queue(location)]);
         for statement in [
             inspection::queue_rights(location, "x"),
             inspection::queue_settings(location),
@@ -263,6 +263,20 @@ fn inspection_texts() -> Vec<String> {
         }
     }
     texts
+}
+
+/// Pain 35.
+#[test]
+fn no_look_counts_or_reads_a_queue() {
+    let queue = QueueName::in_schema("dbo", "q").unwrap();
+    let location = QueueLocation::from(&queue);
+    for text in inspection_texts() {
+        assert!(!text.contains("COUNT(") && !text.contains("COUNT_BIG("), "{text}");
+    }
+    assert!(inspection::ready(&location).starts_with("SELECT TOP (1) "));
+    assert!(inspection::ready_queues([(0, &location)].into_iter()).contains("WHERE EXISTS (SELECT 1 FROM"));
+    assert!(inspection::oldest(&location).contains("(SELECT TOP (1000) message_enqueue_time FROM [dbo].[q]"));
+    assert!(inspection::depth(&location, 1).text().contains("FROM sys.internal_tables"));
 }
 
 fn received() -> Message {

@@ -11,6 +11,7 @@ use super::CompletedReceive;
 use crate::engine::core::Core;
 use crate::engine::definitions::{Activation, ActivationUser, Object, User};
 use crate::engine::ids::{PrincipalId, QueueKey, SessionId};
+use crate::engine::security;
 use crate::engine::state::State;
 use crate::engine::tx::Principal;
 use crate::value::Timestamp;
@@ -178,7 +179,7 @@ fn principal_of(state: &State, queue: QueueKey, object: &Object, execute_as: Act
         ActivationUser::User(user) => user,
         ActivationUser::Owner => owner_of(state, queue, object),
     };
-    Principal { login: None, database: queue.database, user, confined: true }
+    security::impersonated(state, queue.database, user)
 }
 
 fn owner_of(state: &State, queue: QueueKey, object: &Object) -> PrincipalId {

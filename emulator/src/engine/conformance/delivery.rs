@@ -2,7 +2,7 @@
 
 use super::{Bench, End, bodies, code, dialog, dialog_to, seconds, types};
 use crate::engine::broker_database::BrokerOption;
-use crate::engine::databases::Termination;
+use crate::engine::databases::{DatabaseOption, Termination};
 use crate::engine::definitions::{Permission, Securable, Validation};
 use crate::engine::dialogs::BeginDialog;
 use crate::engine::grants::GrantAction;
@@ -292,6 +292,8 @@ fn a_broker_error_waits_for_its_queue() {
 fn a_dialog_reaches_another_database() {
     let mut bench = Bench::new();
     bench.run(bench.a, |tx| tx.create_database("other"));
+    let trust = DatabaseOption::Trustworthy(true);
+    bench.run(bench.a, |tx| tx.alter_database("db", &trust, Termination::Wait));
     let there = super::open(&mut bench.core, "other", bench.now);
     let queue = bench.run(there, |tx| {
         tx.create_queue(&ObjectName::plain("Q"), &Default::default())?;

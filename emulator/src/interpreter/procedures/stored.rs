@@ -105,7 +105,7 @@ pub(super) async fn call(
     let caught = execution.state.caught.len();
     let mut frame = Frame::new(Arc::clone(&procedure.body), FrameKind::Procedure, values, caught)?;
     frame.procedure.clone_from(&found.name);
-    let mismatch = execution.run_nested_as(&mut frame, found.context()).await?;
+    let mismatch = execution.run_nested_as(&mut frame, found.context).await?;
     Ok(Returned { status: frame.return_status, outputs: outputs(&frame, &bound, 0), mismatch })
 }
 
@@ -113,17 +113,8 @@ pub(super) async fn call(
 struct Found {
     name: String,
     module: ModuleDef,
-    principal: Principal,
-}
-
-impl Found {
-    /// Database and user the procedure runs in: those of its EXECUTE AS, or the caller's there.
-    fn context(&self) -> (Principal, bool) {
-        match self.module.execute_as {
-            Some(user) => (Principal { user, ..self.principal }, true),
-            None => (self.principal, false),
-        }
-    }
+    /// As whom it runs, and whether that is the principal of its EXECUTE AS; else the caller's, in its database.
+    context: (Principal, bool),
 }
 
 fn find(name: &str, tx: &mut Tx<'_>) -> Op<Found> {
@@ -135,8 +126,11 @@ fn find(name: &str, tx: &mut Tx<'_>) -> Op<Found> {
         return Err(missing().into());
     }
     tx.require(Permission::Execute, Securable::Object(key.database, key.object))?;
-    let principal = Principal { database: key.database, ..*tx.principal() };
-    Ok(Found { name: object.name.to_string(), module: module.clone(), principal })
+    let context = match module.execute_as {
+        Some(user) => (tx.impersonated(key.database, user), true),
+        None => (Principal { database: key.database, ..*tx.principal() }, false),
+    };
+    Ok(Found { name: object.name.to_string(), module: module.clone(), context })
 }
 
 /// The declared parameters with the values of their defaults.

@@ -60,7 +60,9 @@ fn every_key_of_the_native_format_survives_being_written_again() {
         convert(Path::new("a.toml"), every_key.as_bytes(), Reading::default(), Some(Target::Toml)).unwrap();
     assert_eq!(meaning("a.toml", &again.text), meaning("a.toml", &every_key));
     assert!(
-        again.text.contains("file_above = \"1MiB\"") && again.text.contains("umask = \"027\""),
+        ["file_above = \"1MiB\"", "umask = \"027\"", "reenable = { after = \"30s\", at_most = 3 }"]
+            .iter()
+            .all(|key| again.text.contains(key)),
         "{}",
         again.text
     );
@@ -100,7 +102,7 @@ fn what_the_old_format_cannot_say_is_told_at_its_line() {
     let head = "[log]\nformat = \"json\"\n[state]\ndir = \"/s\"\n[metrics]\nlisten = \"127.0.0.1:1\"\n";
     let keys = "min = 20\nmax = 20\nstrict_server = false\npass_connection = true\nenv = { A = \"1\" }\nkind = \"feed\"\n\
                 user = \"u\"\ngroup = \"g\"\numask = \"0\"\ntimeout = \"1s\"\nstop_grace = \"1s\"\n\
-                backoff = { first = \"2s\" }\nrate = \"1/s\"\nlimits = { memory = \"1GiB\" }\n";
+                backoff = { first = \"2s\" }\nrate = \"1/s\"\nlimits = { memory = \"1GiB\" }\nreenable = {}\n";
     let converted = converted("a.toml", &format!("{head}{}", with_app(keys))).unwrap();
     let lost =
         |line: u32, what: &str| format!("a.toml:{line}: {what} is left out: EAService.config cannot say it");
@@ -122,6 +124,7 @@ fn what_the_old_format_cannot_say_is_told_at_its_line() {
         "backoff",
         "rate",
         "limits",
+        "reenable",
     ];
     expected.extend(keys.iter().zip(17..).map(|(key, line)| lost(line, &format!("{key} of application a"))));
     assert_eq!(remarks(&converted), expected);

@@ -5,7 +5,7 @@ use super::super::model::{DeadLetter, LogFormat, LogLevel, LogRotation};
 use super::super::quantity::{write_duration, write_rate, write_size};
 use super::super::raw::{
     Format, Located, RawApplication, RawBackoff, RawConfig, RawFeed, RawKind, RawLimits, RawLog,
-    RawNotification, RawProcess,
+    RawNotification, RawProcess, RawReenable,
 };
 use std::fmt::Write;
 
@@ -105,6 +105,7 @@ fn application(raw: &RawApplication) -> String {
     keys.extend(raw.max.as_ref().map(|max| ("max", max.value.to_string())));
     keys.extend((!variables.is_empty()).then(|| ("env", format!("{{ {} }}", variables.join(", ")))));
     keys.extend(boolean("pass_connection", raw.pass_connection.as_ref()));
+    keys.extend(raw.reenable.as_ref().map(|settings| ("reenable", inline(reenable(&settings.value)))));
     keys.extend(process(&raw.process));
     section("[[app]]", keys).unwrap_or_default()
 }
@@ -132,6 +133,13 @@ fn process(raw: &RawProcess) -> Keys {
     keys.extend(raw.rate.as_ref().map(|rate| ("rate", quoted(&write_rate(rate.value)))));
     keys.extend(table("limits", limits(&raw.limits)));
     keys.extend(raw.feed.as_ref().map(|settings| ("feed", inline(feed(&settings.value)))));
+    keys
+}
+
+fn reenable(raw: &RawReenable) -> Keys {
+    let mut keys = Keys::new();
+    keys.extend(raw.after.as_ref().map(|after| ("after", quoted(&write_duration(after.value)))));
+    keys.extend(raw.at_most.as_ref().map(|times| ("at_most", times.value.to_string())));
     keys
 }
 

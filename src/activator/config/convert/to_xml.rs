@@ -111,6 +111,7 @@ impl Xml<'_> {
         let keys = [
             ("strict_server", meant.strict_server, line(raw.strict_server.as_ref().map(|it| it.line))),
             ("pass_connection", meant.pass_connection, line(raw.pass_connection.as_ref().map(|it| it.line))),
+            ("reenable", meant.reenable.is_some(), line(raw.reenable.as_ref().map(|it| it.line))),
             ("env", !raw.environment.is_empty(), line(raw.environment.first().map(|(name, _)| name.line))),
             ("kind", meant.kind != Kind::Launch, line(process.kind.as_ref().map(|it| it.line))),
             ("user", meant.user.is_some(), line(process.user.as_ref().map(|it| it.line))),

@@ -85,6 +85,11 @@ pub enum Change {
         /// The keys, as in `activator.toml`. Their values are not told, since they may be secrets.
         keys: Vec<&'static str>,
     },
+    /// Whether, or how often, an application's queue is switched on again is different.
+    AppReenabling {
+        /// Its name.
+        app: String,
+    },
     /// A setting is different that takes effect at the next start only.
     NeedsRestart {
         /// The setting.
@@ -102,7 +107,8 @@ impl Change {
             | Self::AppEnabled { app, .. }
             | Self::AppResized { app, .. }
             | Self::AppRebound { app, .. }
-            | Self::AppChanged { app, .. } => Some(app),
+            | Self::AppChanged { app, .. }
+            | Self::AppReenabling { app } => Some(app),
             Self::ServiceStarted { .. }
             | Self::ServiceStopped { .. }
             | Self::ServiceRebound { .. }
@@ -141,6 +147,9 @@ impl fmt::Display for Change {
             }
             Self::AppChanged { app, keys } => {
                 write!(f, "application {app} is different from its next launch on: {}", keys.join(", "))
+            }
+            Self::AppReenabling { app } => {
+                write!(f, "application {app} has its queue switched on again by other rules (reenable)")
             }
             Self::NeedsRestart { key } => {
                 write!(f, "{key} is different, which takes effect at the next start only")
@@ -227,6 +236,9 @@ fn application(before: &Application, after: &Application, changes: &mut Vec<Chan
     if before.on != after.on {
         changes.push(Change::AppRebound { app: app(), from: before.on.clone(), to: after.on.clone() });
     }
+    if before.reenable != after.reenable {
+        changes.push(Change::AppReenabling { app: app() });
+    }
     let keys = changed_keys(before, after);
     if !keys.is_empty() {
         changes.push(Change::AppChanged { app: app(), keys });
@@ -256,6 +268,8 @@ fn changed_keys(before: &Application, after: &Application) -> Vec<&'static str> 
         limits,
         environment,
         pass_connection,
+        // A change of its own: it says nothing of launches.
+        reenable: _,
     } = after;
     let same_kind = before.kind.name() == kind.name();
     let keys = [

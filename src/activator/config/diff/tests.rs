@@ -67,6 +67,10 @@ fn applications_come_go_and_change() {
         ["application a is not enabled any more; what runs of it goes on"]
     );
     assert_eq!(app_changes("enabled = false", ""), ["application a is enabled"]);
+    assert_eq!(
+        app_changes("reenable = {}", "reenable = { at_most = 1 }"),
+        ["application a has its queue switched on again by other rules (reenable)"]
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use super::super::argument::{ArgumentTemplate, MacroValues};
 use super::process::{Account, BackoffSettings, Kind, Limits, Rate};
+use super::reenable::Reenable;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -57,6 +58,9 @@ pub struct Application {
     pub environment: Environment,
     /// Whether the handler is given the connection string as `SSBROKER_CONNECTION`. Default false.
     pub pass_connection: bool,
+    /// Whether, and how often, its queue is switched on again after the server has switched it off; `None` (the default) is
+    /// never.
+    pub reenable: Option<Reenable>,
 }
 
 impl Application {

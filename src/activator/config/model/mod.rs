@@ -6,11 +6,13 @@ mod application;
 mod feed;
 mod log;
 mod process;
+mod reenable;
 
 pub use application::{Application, Environment, QueueAddress};
 pub use feed::{DeadLetter, FeedSettings};
 pub use log::{LogFormat, LogLevel, LogRotation, LogSettings};
 pub use process::{Account, BackoffSettings, Kind, Limits, Rate};
+pub use reenable::Reenable;
 
 use super::secret::ConnectionString;
 use std::collections::BTreeSet;

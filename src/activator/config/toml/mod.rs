@@ -8,7 +8,8 @@ mod table;
 
 use super::fault::Report;
 use super::model::{LogFormat, LogLevel, LogRotation};
-use super::raw::{Format, RawApplication, RawConfig, RawLog, RawNotification};
+use super::quantity::parse_duration;
+use super::raw::{Format, Located, RawApplication, RawConfig, RawLog, RawNotification, RawReenable};
 use crate::activator::text::LineIndex;
 use comments::has_comments;
 use std::net::SocketAddr;
@@ -125,9 +126,19 @@ fn application(table: &mut Table<'_>, report: &mut Report) -> RawApplication {
         process: process::read(table, report),
         environment: table.variables(report, "env"),
         pass_connection: table.boolean(report, "pass_connection"),
+        reenable: table.table(report, "reenable").map(|table| reenable(table, report)),
     };
     table.finish(report);
     application
+}
+
+fn reenable(mut table: Table<'_>, report: &mut Report) -> Located<RawReenable> {
+    let reenable = RawReenable {
+        after: table.parsed(report, "after", parse_duration),
+        at_most: table.number(report, "at_most", 1, 1000),
+    };
+    table.finish(report);
+    Located { value: reenable, line: table.line() }
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -135,7 +146,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("'{text}' is not an address and a port, as in 127.0.0.1:9464 or [::]:9464"))
 }
 
-fn queue_address(on: &mut Table<'_>, report: &mut Report) -> [Option<super::raw::Located<String>>; 4] {
+fn queue_address(on: &mut Table<'_>, report: &mut Report) -> [Option<Located<String>>; 4] {
     let address = [
         on.string(report, "server"),
         on.required(report, "database", Table::string),

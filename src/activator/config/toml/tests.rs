@@ -121,6 +121,23 @@ fn a_fed_handler_has_settings_and_the_others_have_none() {
 }
 
 #[test]
+fn a_queue_is_switched_on_again_only_where_that_is_asked_for() {
+    let reenable = |more: &str| {
+        let config = parsed(&format!("{NOTIFICATION}{APP}{more}")).unwrap().config;
+        config.applications[0].reenable.map(|it| (it.after.as_millis(), it.at_most))
+    };
+    assert_eq!(reenable(""), None);
+    assert_eq!(reenable("reenable = {}"), Some((30_000, 3)));
+    assert_eq!(reenable("reenable = { after = \"2m\", at_most = 1 }"), Some((120_000, 1)));
+    assert!(one_fault("reenable = { at_most = 0 }").contains("at_most = 0 must be a whole number from 1"));
+    let unknown = one_fault("reenable = { at_mots = 1 }");
+    assert!(
+        unknown.contains("'at_mots' is not a key of") && unknown.contains("did you mean 'at_most'?"),
+        "{unknown}"
+    );
+}
+
+#[test]
 fn a_pause_that_stands_alone_takes_the_other_along() {
     let pauses = |more: &str| {
         let config = parsed(&format!("{NOTIFICATION}{APP}backoff = {{ {more} }}")).unwrap().config;

@@ -1,9 +1,9 @@
 //! The rules for one application: its queue, its program, its arguments and its numbers.
 
 use super::super::argument::ArgumentTemplate;
-use super::super::model::{Application, QueueAddress};
+use super::super::model::{Application, QueueAddress, Reenable};
 use super::super::place;
-use super::super::raw::{Located, RawApplication};
+use super::super::raw::{Located, RawApplication, RawReenable};
 use super::Judge;
 use std::path::PathBuf;
 
@@ -47,6 +47,7 @@ impl Judge<'_> {
             limits: process.limits,
             environment,
             pass_connection: raw.pass_connection.is_some_and(|pass| pass.value),
+            reenable: raw.reenable.map(|reenable| reenabling(&reenable.value)),
         })
     }
 
@@ -151,5 +152,13 @@ impl Judge<'_> {
         };
         self.report.fault(line, message);
         None
+    }
+}
+
+fn reenabling(raw: &RawReenable) -> Reenable {
+    let default = Reenable::default();
+    Reenable {
+        after: raw.after.as_ref().map_or(default.after, |after| after.value),
+        at_most: raw.at_most.as_ref().map_or(default.at_most, |times| times.value),
     }
 }

@@ -117,6 +117,7 @@ fn record(element: &Element, names: &mut HashMap<String, u32>, report: &mut Repo
         process: RawProcess::default(),
         environment: Vec::new(),
         pass_connection: None,
+        reenable: None,
     }
 }
 

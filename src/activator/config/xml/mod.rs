@@ -170,6 +170,7 @@ fn application_service(element: &Element, report: &mut Report) -> RawApplication
         process: RawProcess::default(),
         environment: Vec::new(),
         pass_connection: None,
+        reenable: None,
     }
 }
 

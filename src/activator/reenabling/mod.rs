@@ -1,0 +1,167 @@
+//! Which queues the server has switched off, and when this daemon switched them on again: across restarts, so that the
+//! limit of `reenable` holds also for a daemon that is started again and again.
+//!
+//! A JSON object in `reenabled.json` below the state folder, replaced as a whole; the rules are in [`guard`]. A queue is
+//! known by the address of its server and its name. Cheap to clone. Switches nothing by itself.
+
+mod guard;
+
+pub(super) use guard::Decision;
+
+use crate::activator::config::Reenable;
+use crate::activator::launch::Target;
+use guard::Guard;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// The queues.
+#[derive(Debug, Clone)]
+pub(super) struct Reenabling(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    path: PathBuf,
+    guards: BTreeMap<String, Guard>,
+}
+
+impl Reenabling {
+    /// Reads what is known; a file that is missing says nothing, one that cannot be read is told of.
+    pub(super) fn open(state_dir: &Path, now: SystemTime) -> Self {
+        let path = state_dir.join("reenabled.json");
+        let mut guards: BTreeMap<String, Guard> = match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
+                let path = path.display();
+                tracing::error!(
+                    target: "activator",
+                    "{path} cannot be read, so it is not known which queues were switched on again: {error}"
+                );
+                BTreeMap::new()
+            }),
+            Err(_) => BTreeMap::new(),
+        };
+        let now = milliseconds(now);
+        guards.retain(|_, guard| guard.taken_up(now));
+        Self(Arc::new(Mutex::new(State { path, guards })))
+    }
+
+    /// The server at this address says that it has switched a queue off.
+    pub(super) fn told(&self, server: &str, queue: &Target, now: SystemTime) {
+        self.change(server, queue, |guard| guard.told(milliseconds(now)));
+    }
+
+    /// A look that began at `looked_at` has found a queue on.
+    pub(super) fn seen_on(&self, server: &str, queue: &Target, looked_at: SystemTime) {
+        let is_told = self.state().guards.get(&key(server, queue)).is_some_and(Guard::is_told);
+        if is_told {
+            self.change(server, queue, |guard| guard.seen_on(milliseconds(looked_at)));
+        }
+    }
+
+    /// What is to be done about a queue that is off. That it is to be switched on is written down before it is done, and so
+    /// counts whatever becomes of this daemon.
+    pub(super) fn decide(
+        &self,
+        server: &str,
+        queue: &Target,
+        settings: Reenable,
+        now: SystemTime,
+    ) -> Decision {
+        self.change(server, queue, |guard| guard.decide(settings, milliseconds(now)))
+    }
+
+    /// The server refused what was decided at `at`.
+    pub(super) fn refused(&self, server: &str, queue: &Target, at: SystemTime) {
+        self.change(server, queue, |guard| guard.refused(milliseconds(at)));
+    }
+
+    /// When a queue was switched on again within the last hour, oldest first, in milliseconds since 1970.
+    pub(super) fn recent(&self, server: &str, queue: &Target, now: SystemTime) -> Vec<u64> {
+        let state = self.state();
+        state.guards.get(&key(server, queue)).map(|guard| guard.recent(milliseconds(now))).unwrap_or_default()
+    }
+
+    fn change<T>(&self, server: &str, queue: &Target, change: impl FnOnce(&mut Guard) -> T) -> T {
+        let mut state = self.state();
+        let key = key(server, queue);
+        let mut guard = state.guards.get(&key).cloned().unwrap_or_default();
+        let outcome = change(&mut guard);
+        let is_different =
+            state.guards.get(&key).map_or(guard != Guard::default(), |before| *before != guard);
+        if is_different {
+            state.guards.insert(key, guard);
+            state.write();
+        }
+        outcome
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Short enough to be waited for. What cannot be written holds until the end of this daemon.
+    fn write(&self) {
+        if let Err(error) = self.try_write() {
+            let path = self.path.display();
+            tracing::error!(
+                target: "activator",
+                "{path} cannot be written, so the next start will not know which queues were switched on again: {error}"
+            );
+        }
+    }
+
+    fn try_write(&self) -> io::Result<()> {
+        let fresh = self.path.with_extension("json.new");
+        fs::write(&fresh, serde_json::to_vec(&self.guards)?)?;
+        fs::rename(&fresh, &self.path)
+    }
+}
+
+/// Names of queues are compared without case, as those of applications are.
+fn key(server: &str, queue: &Target) -> String {
+    format!("{server}/{}.{}.{}", queue.database, queue.schema, queue.queue).to_lowercase()
+}
+
+/// Milliseconds since 1970.
+pub(super) fn milliseconds(moment: SystemTime) -> u64 {
+    let since = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decision, Reenabling};
+    use crate::activator::config::Reenable;
+    use crate::activator::launch::Target;
+    use std::time::{Duration, SystemTime};
+
+    fn queue(name: &str) -> Target {
+        Target { server: "S".into(), database: "Sales".into(), schema: "dbo".into(), queue: name.into() }
+    }
+
+    #[test]
+    fn the_count_survives_a_restart_and_each_queue_of_each_server_has_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let (start, settings) = (SystemTime::now(), Reenable { after: Duration::ZERO, at_most: 1 });
+        let first = Reenabling::open(folder.path(), start);
+        first.told("db1,1433", &queue("Orders"), start);
+        assert_eq!(first.decide("db1,1433", &queue("ORDERS"), settings, start), Decision::SwitchOn(1));
+        for (server, name) in [("db2,1433", "Orders"), ("db1,1433", "Returns")] {
+            assert_eq!(first.decide(server, &queue(name), settings, start), Decision::Untold);
+        }
+        let later = start + Duration::from_secs(60);
+        first.told("db1,1433", &queue("Orders"), later);
+        let second = Reenabling::open(folder.path(), later);
+        assert_eq!(second.recent("db1,1433", &queue("Orders"), later).len(), 1);
+        let decision = second.decide("db1,1433", &queue("Orders"), settings, later);
+        assert_eq!(decision, Decision::GaveUp { is_news: true });
+        std::fs::write(folder.path().join("reenabled.json"), "[").unwrap();
+        let third = Reenabling::open(folder.path(), later);
+        assert_eq!(third.decide("db1,1433", &queue("Orders"), settings, later), Decision::Untold);
+    }
+}
