@@ -84,11 +84,13 @@ impl Envelope {
     /// Reads a body; `None` when it is a raw one.
     ///
     /// # Errors
-    /// [`ErrorKind::Value`](super::ErrorKind::Value) when it begins as an envelope and is none: of a newer version, cut
-    /// off, or damaged.
+    /// [`ErrorKind::BodyUnreadable`](super::ErrorKind::BodyUnreadable) when it begins as an envelope and is none: of a
+    /// newer version, cut off, or damaged.
     pub fn read(body: &Body) -> Result<Option<Self>> {
         match body.as_bytes().strip_prefix(MAGIC) {
-            Some(rest) => decode(rest).map(Some).map_err(|fault| Error::value(format!("envelope: {fault}"))),
+            Some(rest) => {
+                decode(rest).map(Some).map_err(|fault| Error::unreadable(format!("envelope: {fault}")))
+            }
             None => Ok(None),
         }
     }

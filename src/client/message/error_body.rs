@@ -24,7 +24,7 @@ impl ErrorBody {
     #[must_use]
     pub fn read(body: &Body) -> Self {
         let text =
-            body.to_xml_text().unwrap_or_else(|_| String::from_utf8_lossy(body.as_bytes()).into_owned());
+            body.decode_xml().unwrap_or_else(|_| String::from_utf8_lossy(body.as_bytes()).into_owned());
         let code = element(&text, "Code").and_then(|code| code.trim().parse().ok());
         // An old manual page calls the text `Message`; programs that followed it exist.
         match (code, element(&text, "Description").or_else(|| element(&text, "Message"))) {
