@@ -12,6 +12,7 @@ mod dialog;
 mod dialog_pool;
 mod envelope;
 mod error;
+mod handled;
 mod ids;
 mod inspection;
 mod limits;

@@ -94,7 +94,9 @@ impl DialogPool {
     /// if its Error message is one of those that say nothing about the messages: the lifetime ran out, the peer's endpoint
     /// or its database's conversations are gone, the session key is lost. Otherwise it goes to the table of unsent messages
     /// (`sql/07-sending.sql`). Then the messages it refused are sent. A message may arrive twice across such a repair when
-    /// the acknowledgement of the first delivery was lost: at least once. A transaction that was rolled back as a deadlock
+    /// the acknowledgement of the first delivery was lost: at least once across a resend. Messages with an
+    /// [envelope](super::Envelope) keep their id, by which [`Worker::skip_repeated`](super::Worker::skip_repeated) handles each
+    /// once. A transaction that was rolled back as a deadlock
     /// victim is repeated.
     ///
     /// # Errors

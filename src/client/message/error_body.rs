@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::super::body::Body;
-use super::super::server_codes;
+use super::super::server_codes::{self, Advice};
 
 /// What an Error message says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,15 @@ impl ErrorBody {
     #[must_use]
     pub fn is_from_peer(&self) -> bool {
         self.code > 0
+    }
+
+    /// What to do about an error of the broker's; `None` for a code of the peer's program and one outside the catalogue.
+    /// [`Advice::ReplaceDialog`] is all that a new dialog can mend; the others need somebody to correct the set-up, a
+    /// permission or the message, and would come again.
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        let number = if self.code < 0 { self.code.unsigned_abs() } else { return None };
+        server_codes::lookup(number).map(|code| code.advice)
     }
 
     /// Whether what was still unsent may be sent again on a new dialog.

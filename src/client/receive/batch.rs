@@ -47,7 +47,7 @@ pub(super) enum Order {
 
 /// Received messages of one conversation group, and the transaction they were received in.
 ///
-/// The group stays locked until the batch is decided. Dropping it undecided gives the messages back to the queue,
+/// The group stays locked until the batch is decided; a batch that is out for 30 s is told in the log. Dropping it undecided gives the messages back to the queue,
 /// without counting as a roll back; what was done in the transaction is undone.
 #[derive(Debug)]
 pub struct Batch {

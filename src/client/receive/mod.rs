@@ -7,6 +7,7 @@ mod actor;
 mod afterwards;
 mod batch;
 mod link;
+mod overdue;
 mod partial;
 mod received;
 
@@ -31,6 +32,8 @@ use link::Link;
 pub(crate) const DEFAULT_MESSAGES: u32 = 100;
 pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 pub(crate) const DEFAULT_HOLD: Duration = Duration::from_secs(1);
+/// A batch that is out longer is told in the log: its transaction keeps locks that others wait for.
+const LONG_OUT: Duration = Duration::from_secs(30);
 
 /// Says how to receive from a queue; ends in [`open`](Receive::open).
 #[derive(Debug)]

@@ -197,6 +197,8 @@ fn message_table_texts() -> Vec<String> {
         return_work_item(1, lease),
         park_work_item(1, lease, "attempts", "reason"),
         next_work_item("[dbo].[q]"),
+        note_handled("[dbo].[q]", lease),
+        forget_handled("[dbo].[q]", second, 1000),
         queue_of(&service),
     ];
     statements.extend(LEDGER_SIZES.map(|size| open_ledger(&vec![received(); size])));

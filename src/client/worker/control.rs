@@ -59,6 +59,9 @@ pub struct WorkerStats {
     pub parked: u64,
     /// Conversations ended because of a poison message.
     pub ended: u64,
+    /// Messages skipped because they were handled before, counted each time they are met; see
+    /// [`Worker::skip_repeated`](super::Worker::skip_repeated).
+    pub repeated: u64,
     /// Times a batch failed for a reason other than its handler: a lost connection, a deadlock, a disabled queue.
     pub troubles: u64,
 }
@@ -120,6 +123,7 @@ pub(super) struct Counters {
     pub(super) put_off: AtomicU64,
     pub(super) parked: AtomicU64,
     pub(super) ended: AtomicU64,
+    pub(super) repeated: AtomicU64,
     pub(super) troubles: AtomicU64,
 }
 
@@ -133,6 +137,7 @@ impl Counters {
             put_off: read(&self.put_off),
             parked: read(&self.parked),
             ended: read(&self.ended),
+            repeated: read(&self.repeated),
             troubles: read(&self.troubles),
         }
     }

@@ -16,8 +16,9 @@ use super::crew::{Crew, Taken};
 use super::delivery::Delivery;
 use super::failing::Fate;
 use super::failure::{panic_reason, reason_of};
-use super::handler::Handler;
+use super::handler::{Handler, HandlerError};
 use crate::client::error::Result;
+use crate::client::handled::is_repeated;
 use crate::client::message::Message;
 use crate::client::poison::{PoisonAction, Wish};
 use crate::client::receive::Batch;
@@ -167,8 +168,7 @@ impl<H: Handler> Crew<H> {
         let attempt = taken.earlier.attempts + self.failed.attempts(message) + 1;
         let mut delivery = Delivery { message, batch, attempt };
         let (span, begun) = (telemetry::handle_span(&self.queue, message), Instant::now());
-        let treated =
-            AssertUnwindSafe(self.routes.treat(&mut delivery)).catch_unwind().instrument(span).await;
+        let treated = AssertUnwindSafe(self.treat(&mut delivery)).catch_unwind().instrument(span).await;
         telemetry::handled(&self.queue, begun.elapsed(), matches!(treated, Ok(Ok(()))));
         let failure = match treated {
             Ok(Ok(())) => return Ok(()),
@@ -177,6 +177,16 @@ impl<H: Handler> Crew<H> {
         };
         count(&self.control.counters.failures);
         Err(failure)
+    }
+
+    /// Hands a message to its handler, unless it was handled before.
+    async fn treat(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        let skips = self.settings.remembers_handled.is_some();
+        if skips && is_repeated(delivery.batch, delivery.message).await? {
+            count(&self.control.counters.repeated);
+            return Ok(());
+        }
+        self.routes.treat(delivery).await
     }
 
     /// Whether a message was tried as often as allowed without a verdict: its process died or its transaction was doomed.

@@ -44,6 +44,7 @@ use control::Control;
 use crew::{Crew, Ended};
 use reader::{Reader, Source};
 use routes::Routes;
+use upkeep::{Kept, keep_small};
 
 /// How long cancelled handlers' messages may take to be given back.
 const GIVING_BACK: Duration = Duration::from_secs(5);
@@ -87,6 +88,8 @@ struct Settings {
     shutdown_budget: Duration,
     unavailable: WhenUnavailable,
     broker_changes: WhenBrokerChanges,
+    /// How long handled messages are remembered, if repeated ones are skipped.
+    remembers_handled: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -99,6 +102,7 @@ impl Default for Settings {
             shutdown_budget: DEFAULT_SHUTDOWN_BUDGET,
             unavailable: WhenUnavailable::default(),
             broker_changes: WhenBrokerChanges::default(),
+            remembers_handled: None,
         }
     }
 }
@@ -178,6 +182,19 @@ impl<H: Handler> Worker<H> {
         self
     }
 
+    /// Takes messages that were handled before off the queue without handling them again: those whose
+    /// [envelope](super::Envelope) has a message id that a handled message of this queue had. Senders send at least once: a
+    /// message comes again when its sender could not know that it had arrived. Messages without an envelope are always
+    /// handled.
+    ///
+    /// The id is noted in the transaction that handles the message, in the table of `sql/12-handled-messages.sql`, and
+    /// remembered for `remember`; take more than the longest time a sender may be away. Costs one request more for each
+    /// message. Nothing is skipped if not set.
+    pub fn skip_repeated(mut self, remember: Duration) -> Self {
+        self.settings.remembers_handled = Some(remember);
+        self
+    }
+
     /// The reins of this worker, to pause, resume or stop it while it runs and to see what it has done.
     #[must_use]
     pub fn handle(&self) -> WorkerHandle {
@@ -222,6 +239,9 @@ impl<H: Handler> Worker<H> {
         if policy.retries().is_some() {
             tables.push("retries");
         }
+        if self.settings.remembers_handled.is_some() {
+            tables.push("handled_messages");
+        }
         tables
     }
 
@@ -246,8 +266,11 @@ impl<H: Handler> Worker<H> {
                 Source::Retries => staff.helpers.spawn(reader.run()),
             };
         }
-        if settings.poison.counts_in_table() {
-            staff.upkeep.spawn(upkeep::prune_attempts(self.broker, self.control.stop.clone()));
+        let mut kept = Vec::new();
+        kept.extend(settings.poison.counts_in_table().then_some(Kept::Attempts));
+        kept.extend(settings.remembers_handled.map(|age| Kept::Handled(self.queue, age)));
+        for kept in kept {
+            staff.upkeep.spawn(keep_small(self.broker.clone(), kept, self.control.stop.clone()));
         }
         Ok(staff)
     }
@@ -342,9 +365,11 @@ fn missing_table(table: &str) -> Error {
     let script = match table {
         "retries" => "10-retries.sql",
         "work_items" => "11-work-items.sql",
+        "handled_messages" => "12-handled-messages.sql",
         _ => "05-dead-letters.sql",
     };
-    let text = format!("the table ssbroker.{table} is missing: run sql/{script}, or choose another policy");
+    let text =
+        format!("the table ssbroker.{table} is missing: run sql/{script}, or do without what needs it");
     Error::new(ErrorKind::ObjectMissing, text)
 }
 

@@ -16,6 +16,7 @@ use super::super::trouble::{Reaction, Trouble};
 use super::{LongHandler, WorkItem, lease};
 use crate::client::broker::Broker;
 use crate::client::error::{Error, ErrorKind, Result};
+use crate::client::handled::is_repeated;
 use crate::client::poison::{Failure, Verdict, Wish};
 use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
@@ -190,6 +191,10 @@ impl<H: LongHandler> Leaser<H> {
                 _ => Ok(()),
             };
         };
+        if self.settings.remembers_handled.is_some() && is_repeated(batch, &item.message).await? {
+            count(&self.control.counters.repeated);
+            return Ok(());
+        }
         let mut delivery = Delivery { message: &item.message, batch, attempt: item.attempt };
         let completed = AssertUnwindSafe(self.handler.complete(output, &mut delivery)).catch_unwind().await;
         match completed {
