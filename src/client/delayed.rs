@@ -192,7 +192,7 @@ async fn send_claimed(
         return Ok(Attempt::Done(DueSent::default()));
     }
     let messages: Vec<&OutgoingMessage> = due.iter().map(|kept| &kept.message).collect();
-    place.sending(messages.len() as u64, messages.iter().map(|message| message.body.len() as u64).sum());
+    place.sending(messages.iter().copied());
     let opening = Opening::Existing(place.dialog()?);
     let answer = sending::send_many(session, Scope::Joined, opening, &messages).await?;
     if answer.outcomes.iter().any(|outcome| outcome.error().is_some_and(Error::dialog_is_over)) {

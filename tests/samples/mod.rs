@@ -64,6 +64,20 @@ fn order_worker_stores_two_orders_and_parks_the_damaged_one_and_the_impossible_o
 }
 
 #[test]
+fn transactional_outbox_sends_nothing_after_a_roll_back_and_once_after_a_commit_that_is_repeated() {
+    let expected = [
+        "at first: 10 in stock, dispatch has been told of 0",
+        "after the roll back: 10 in stock, dispatch has been told of 0",
+        "after the commit: 9 in stock, dispatch has been told of 1",
+        "the commit had happened",
+        "after the repeated sale: 8 in stock, dispatch has been told of 2",
+        "dispatch packs a teapot",
+        "dispatch packs a teapot",
+    ];
+    assert_eq!(output_of("transactional_outbox"), expected);
+}
+
+#[test]
 fn keyed_push_keeps_the_order_of_each_record_over_four_dialogs() {
     let expected = [
         "pushed 200 changes over 4 dialogs",

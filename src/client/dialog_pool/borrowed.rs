@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::ids::ConversationHandle;
+use super::super::message::OutgoingMessage;
 use super::super::statements::{DialogSpec, Scope};
 use super::destination::Destination;
 use super::places::Leased;
@@ -68,9 +69,12 @@ impl BorrowedPlace {
         Ok(())
     }
 
-    /// Something may be sent from now on in a transaction that is still open.
-    pub(crate) fn sending(&mut self, messages: u64, bytes: u64) {
-        self.unsettled = (self.unsettled.0 + messages, self.unsettled.1 + bytes);
+    /// These may be sent from now on in a transaction that is still open.
+    pub(crate) fn sending<'m>(&mut self, messages: impl IntoIterator<Item = &'m OutgoingMessage>) {
+        for message in messages {
+            self.unsettled.0 += 1;
+            self.unsettled.1 += message.body.len() as u64;
+        }
     }
 
     /// The transaction is committed.

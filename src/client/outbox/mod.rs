@@ -23,6 +23,7 @@
 //! ```
 
 mod batch;
+mod once;
 
 use futures_util::{AsyncRead, AsyncWrite};
 use tiberius::Client;
@@ -133,9 +134,8 @@ impl Joined {
             return Ok(());
         }
         let batch: Vec<&OutgoingMessage> = messages.iter().collect();
-        let bytes = messages.iter().map(|message| message.body.len() as u64).sum();
         let untouched = self.place.is_untouched();
-        self.place.sending(messages.len() as u64, bytes);
+        self.place.sending(messages);
         let dialog = self.place.dialog()?;
         let mut answer = sending::send_as_guest(connection, Opening::Existing(dialog), &batch).await;
         // Before anything was sent the transaction holds no lock of the dialog, so another connection may repair it.
