@@ -250,6 +250,22 @@ impl Dialog {
     /// Ends our side with an error for the peer: a code above 0 and a text of at most 3,000 characters. What we sent and
     /// has not left yet is dropped.
     ///
+    /// ```compile_fail,E0382
+    /// # async fn example(dialog: ssbroker::client::Dialog) -> Result<(), ssbroker::client::Error> {
+    /// dialog.end_with_error(1, "out of paper").await?;
+    /// dialog.send("//t/late", Vec::new()).await?; // as after `end`, the dialog is gone
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// # async fn example(dialog: ssbroker::client::Dialog) -> Result<(), ssbroker::client::Error> {
+    /// dialog.end_with_error(1, "out of paper").await?;
+    /// dialog.end().await?; // and ended once
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`end`](Self::end); [`ErrorKind::Config`] for a code or text outside those limits.
     pub async fn end_with_error(self, code: i32, text: &str) -> Result<()> {

@@ -116,6 +116,24 @@ impl Joined {
     }
 
     /// The transaction is committed: the messages are on their way.
+    ///
+    /// ```compile_fail,E0382
+    /// # use ssbroker::client::outbox::Joined;
+    /// # async fn example<S>(mut joined: Joined, client: &mut tiberius::Client<S>) -> Result<(), ssbroker::client::Error>
+    /// # where S: futures_util::AsyncRead + futures_util::AsyncWrite + Unpin + Send {
+    /// joined.committed();
+    /// joined.send(client, &[]).await?; // the transaction is over
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// # use ssbroker::client::outbox::Joined;
+    /// # fn example(joined: Joined) {
+    /// joined.rolled_back();
+    /// joined.committed(); // and it ended in one way
+    /// # }
+    /// ```
     pub fn committed(self) {
         self.place.committed();
     }

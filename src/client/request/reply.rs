@@ -39,7 +39,7 @@ impl Reply {
     /// The envelope of the body; `None` when it is a raw body.
     ///
     /// # Errors
-    /// [`ErrorKind::Value`] for a damaged envelope.
+    /// [`ErrorKind::BodyUnreadable`] for a damaged envelope.
     pub fn envelope(&self) -> Result<Option<Envelope>> {
         Envelope::read(&self.body)
     }
