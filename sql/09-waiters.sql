@@ -16,6 +16,7 @@ IF OBJECT_ID(N'ssbroker.waiters', N'U') IS NULL
         message_body varbinary(max) NULL,
         is_ended bit NOT NULL,
         error_code int NULL,
-        error_text nvarchar(3000) NULL
+        error_text nvarchar(3000) NULL,
+        CONSTRAINT [ck_waiters_requester] CHECK (requester <> N'')
     );
 GO

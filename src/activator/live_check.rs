@@ -236,7 +236,8 @@ impl Check<'_> {
             | ErrorKind::Tls
             | ErrorKind::LoginFailed
             | ErrorKind::ConnectionLost
-            | ErrorKind::Timeout => Severity::Unreachable,
+            | ErrorKind::Timeout
+            | ErrorKind::PoolExhausted => Severity::Unreachable,
             _ => Severity::Fault,
         };
         let cure = "see the server's own words".to_owned();

@@ -82,9 +82,11 @@ impl From<Error> for CliError {
         let status = match error.kind() {
             ErrorKind::Config => ExitStatus::Usage,
             ErrorKind::PermissionDenied => ExitStatus::Refused,
-            ErrorKind::Connect | ErrorKind::LoginFailed | ErrorKind::ConnectionLost | ErrorKind::Timeout => {
-                ExitStatus::Unreachable
-            }
+            ErrorKind::Connect
+            | ErrorKind::LoginFailed
+            | ErrorKind::ConnectionLost
+            | ErrorKind::Timeout
+            | ErrorKind::PoolExhausted => ExitStatus::Unreachable,
             _ => ExitStatus::NotWell,
         };
         let text = error.to_string();

@@ -32,6 +32,8 @@ pub enum ErrorKind {
     ConnectionLost,
     /// A deadline of ours passed. The connection is given up, so that what was not committed is rolled back.
     Timeout,
+    /// All connections of the pool stayed on loan for the whole acquire timeout. Nothing was sent.
+    PoolExhausted,
     /// The connection broke or a deadline passed while a commit was on its way: it may have happened or not.
     CommitUnknown,
     /// The conversation ended, failed or never existed: begin another one.
@@ -287,6 +289,7 @@ impl Error {
             ErrorKind::Transient
                 | ErrorKind::ConnectionLost
                 | ErrorKind::Timeout
+                | ErrorKind::PoolExhausted
                 | ErrorKind::Connect
                 | ErrorKind::Failover
         ) || self.advice() == Some(Advice::Retry)

@@ -105,7 +105,9 @@ impl SessionPool {
                 match self.manager.last_error() {
                     Some(cause) => cause.during(format_args!("no connection within {limit:?}")),
                     None => {
-                        Error::new(ErrorKind::Timeout, format!("no connection became free within {limit:?}"))
+                        let size = self.manager.options.max_pool_size;
+                        let text = format!("all {size} connections of the pool stayed on loan for {limit:?}");
+                        Error::new(ErrorKind::PoolExhausted, text)
                     }
                 }
             }

@@ -229,7 +229,8 @@ impl PoolOptions {
     }
 
     /// Keeps the dialogs in the table of `sql/06-shared-pool.sql` under this name, so that several processes share them. All
-    /// must give the same width: it decides which place a key has. At most 64 characters.
+    /// must give the same width: it decides which place a key has, and sending fails with `Config` where the table has more
+    /// places. At most 64 characters.
     ///
     /// Each call claims a place for its transaction and costs two more round trips. Claims end with their connection, so a
     /// process that dies leaves nothing behind. Default: not shared.
