@@ -182,6 +182,11 @@
 //! | `ssbroker_batch_messages` | histogram | `queue` | messages of each batch |
 //! | `ssbroker_batches_total` | counter | `queue`, `outcome` | batches `committed`, `given_back`, `rolled_back`, `failed` |
 //! | `ssbroker_handle_seconds` | histogram | `queue`, `outcome` | time of a handler: `ok`, `failed` |
+//! | `ssbroker_message_age_seconds` | histogram | `queue` | from coming into the queue to the call of the handler |
+//! | `ssbroker_active_handlers` | gauge | `queue` | handlers at work |
+//! | `ssbroker_repeated_messages_total` | counter | `queue` | skipped because they were handled before |
+//! | `ssbroker_leases_lost_total` | counter | `queue` | leases of long workers lost to somebody else |
+//! | `ssbroker_breakers_opened_total` | counter | `queue` | handlers of a message type that only failed |
 //! | `ssbroker_parked_messages_total` | counter | `queue`, `action` | put aside: `parked`, `conversation_ended` |
 //! | `ssbroker_retried_messages_total` | counter | `queue` | failed attempts that are tried again |
 //! | `ssbroker_connections_opened_total` | counter | | connections made |

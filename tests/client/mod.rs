@@ -31,6 +31,7 @@ mod telemetry;
 mod topology;
 mod transactions;
 mod work;
+mod worker_settings;
 mod workers;
 
 /// The soaks of `samples/soak`, which run here with small budgets.

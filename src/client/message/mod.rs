@@ -5,6 +5,8 @@
 
 mod error_body;
 
+use std::time::{Duration, SystemTime};
+
 use super::body::Body;
 use super::error::{ErrorKind, Result};
 use super::ids::{ConversationGroup, ConversationHandle};
@@ -119,6 +121,13 @@ impl Message {
             }
             _ => error,
         })
+    }
+
+    /// How long ago it was put on the queue, by the clock of this machine against the server's; zero when that is not known
+    /// or the clocks differ.
+    pub(crate) fn age(&self) -> Duration {
+        let enqueued = self.enqueued_at.and_then(SqlDateTime::to_system_time);
+        enqueued.and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default()
     }
 
     /// Whether it is the application's, not the broker's.

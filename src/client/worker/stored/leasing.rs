@@ -10,7 +10,7 @@ use super::super::Settings;
 use super::super::control::{Control, count};
 use super::super::crew::Ended;
 use super::super::delivery::Delivery;
-use super::super::failure::{panic_reason, reason_of};
+use super::super::failure::{panic_reason, reason_of, too_long, within};
 use super::super::handler::HandlerError;
 use super::super::trouble::{Reaction, Trouble};
 use super::{LongHandler, WorkItem, lease};
@@ -22,6 +22,7 @@ use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
 use crate::client::retry::Backoff;
 use crate::client::statements::{self, Selection, Statement};
+use crate::client::telemetry;
 
 /// Pauses after failures where the policy has no schedule.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
@@ -123,6 +124,7 @@ impl<H: LongHandler> Leaser<H> {
                 Ok(())
             }
             Worked::Lost => {
+                telemetry::lease_lost(&self.queue);
                 tracing::warn!(item = id, "the lease on an item was lost; its work is dropped here");
                 Ok(())
             }
@@ -155,8 +157,12 @@ impl<H: LongHandler> Leaser<H> {
 
     async fn work_under_lease(&self, item: &WorkItem) -> Result<H::Output, Worked> {
         let work = AssertUnwindSafe(self.handler.work(item)).catch_unwind();
+        let limit = self.settings.handler_timeout;
         let worked = tokio::select! {
-            worked = work => worked,
+            worked = within(limit, work) => match worked {
+                Some(worked) => worked,
+                None => return Err(Worked::Failed(too_long(limit), Wish::TimedOut)),
+            },
             () = lease::beat(&self.broker, item.id, item.lease, self.span) => return Err(Worked::Lost),
             () = self.control.cut.cancelled() => return Err(Worked::Cut),
         };
@@ -193,6 +199,7 @@ impl<H: LongHandler> Leaser<H> {
         };
         if self.settings.remembers_handled.is_some() && is_repeated(batch, &item.message).await? {
             count(&self.control.counters.repeated);
+            telemetry::repeated(&self.queue);
             return Ok(());
         }
         let mut delivery = Delivery { message: &item.message, batch, attempt: item.attempt };
@@ -211,7 +218,8 @@ impl<H: LongHandler> Leaser<H> {
         let earlier = item.attempt - 1;
         let at_once = self.settings.poison.max_attempts() - 1;
         let retries = earlier.saturating_sub(at_once);
-        let failure = Failure { earlier, retries, is_retry: earlier > at_once, wish };
+        let failure =
+            Failure { earlier, retries, is_retry: earlier > at_once, age: item.message.age(), wish };
         let (id, lease) = (item.id, item.lease);
         match self.settings.poison.judge(failure, random_fraction()) {
             Verdict::TryAgain => {

@@ -142,6 +142,20 @@ impl<H: LongHandler> LongWorker<H> {
         self
     }
 
+    /// How long the work on one item may take, apart from its completion. Then it is dropped, which counts as a failed
+    /// attempt. No limit if not set.
+    pub fn work_timeout(mut self, limit: Duration) -> Self {
+        self.settings.handler_timeout = Some(limit);
+        self
+    }
+
+    /// How long a shutdown may take before whoever stops this program kills it; see
+    /// [`Worker::stopped_within`](super::Worker::stopped_within).
+    pub fn stopped_within(mut self, limit: Duration) -> Self {
+        self.settings.stopped_within = Some(limit);
+        self
+    }
+
     /// Does not complete messages again that were completed before, as [`Worker::skip_repeated`](super::Worker::skip_repeated)
     /// does; their work may be done twice.
     pub fn skip_repeated(mut self, remember: Duration) -> Self {
@@ -167,6 +181,7 @@ impl<H: LongHandler> LongWorker<H> {
         if self.settings.poison.action() != PoisonAction::Park {
             return Err(missing_table("dead_letters").during("a long worker parks what fails"));
         }
+        self.settings.check()?;
         let mut tables = vec!["work_items", "dead_letters"];
         tables.extend(self.settings.remembers_handled.map(|_| "handled_messages"));
         verify_tables(&self.broker, &tables).await?;
