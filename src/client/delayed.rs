@@ -140,6 +140,7 @@ impl DialogPool {
     async fn keep(&self, destination: &Destination, due: Due, messages: &[OutgoingMessage]) -> Result<()> {
         let spec = self.spec_of(destination);
         let mut session = self.broker().session().await?;
+        sending::check_bodies(&*session, messages)?;
         session.begin().await?;
         for message in messages {
             let kept =

@@ -34,6 +34,7 @@ mod session;
 mod statements;
 pub mod telemetry;
 mod topology;
+mod unsent;
 mod values;
 mod worker;
 
@@ -60,7 +61,7 @@ pub use outcome::SendOutcome;
 pub use poison::{DeadLetterCause, PoisonAction, PoisonPolicy, RetrySchedule};
 pub use receive::{Batch, Receive, Receiver};
 pub use request::{
-    DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats,
+    DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats, SharedReply,
     UnfinishedRequest, Wait,
 };
 pub use retry::Backoff;
@@ -68,6 +69,7 @@ pub use rows::{ColumnIndex, ResultSet, Results, Row};
 pub use topology::{
     Finding, QueueSettings, RouteSettings, SentBy, Table, Topology, Validation, Verification,
 };
+pub use unsent::{UnsentMessage, UnsentMessages};
 pub use values::{FromSqlValue, SqlDateTime, SqlValue};
 pub use worker::{
     Delivery, Handler, HandlerError, HandlerFn, Handling, LongHandler, LongWorker, StopReason, UnknownType,

@@ -16,6 +16,7 @@ use super::message::OutgoingMessage;
 use super::outcome;
 use super::pool::random_fraction;
 use super::retry::Backoff;
+use super::sending;
 use super::session::Connection;
 use super::statements::{self, SEND_SIZES, Scope};
 
@@ -125,6 +126,7 @@ pub(super) async fn send_chunks(
     dialog: ConversationHandle,
     messages: &[(Uuid, OutgoingMessage)],
 ) -> Result<Attempt> {
+    sending::check_bodies(connection, messages.iter().map(|(_, message)| message))?;
     let mut attempt = Attempt { outcomes: Vec::new(), rolled_back: false };
     for chunk in messages.chunks(SEND_SIZES[SEND_SIZES.len() - 1]) {
         let chunk: Vec<&(Uuid, OutgoingMessage)> = chunk.iter().collect();

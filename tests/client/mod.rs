@@ -24,12 +24,14 @@ mod resending;
 mod sending;
 mod sending_cases;
 mod shared_pools;
+mod shared_replies;
 mod soaking;
 mod stage;
 #[cfg(feature = "metrics")]
 mod telemetry;
 mod topology;
 mod transactions;
+mod unsent;
 mod work;
 mod worker_settings;
 mod workers;

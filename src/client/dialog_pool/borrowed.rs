@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::ids::ConversationHandle;
@@ -54,6 +55,11 @@ impl BorrowedPlace {
         self.unsettled == (0, 0)
     }
 
+    /// The largest body that may be sent.
+    pub(crate) fn max_body(&self) -> Option<usize> {
+        self.shared.broker.options().max_body
+    }
+
     /// The route of the dialog.
     pub(crate) fn spec(&self) -> &DialogSpec {
         &self.spec
@@ -80,7 +86,7 @@ impl BorrowedPlace {
     /// The transaction is committed.
     pub(crate) fn committed(mut self) {
         let (messages, bytes) = std::mem::take(&mut self.unsettled);
-        self.leased.sent(messages, bytes);
+        self.leased.sent(messages, bytes, Instant::now());
     }
 
     /// The transaction is rolled back.

@@ -207,6 +207,20 @@ impl DialogPool {
         shared.places.each(async |mut leased| shared.close_place(&mut leased).await).await
     }
 
+    /// Retires the dialogs on which nothing was sent for so long, as [`close`](Self::close) does: what a peak has begun need
+    /// not stay. Those in use are passed over. The dialogs of a shared pool stay.
+    ///
+    /// # Errors
+    /// As [`close`](Self::close).
+    pub async fn retire_idle(&self, idle: Duration) -> Result<()> {
+        for mut leased in self.shared.places.free() {
+            if leased.is_idle(idle, Instant::now()) {
+                self.shared.close_place(&mut leased).await?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn broker(&self) -> &Broker {
         &self.shared.broker
     }

@@ -101,7 +101,7 @@ impl Joined {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        self.send_on(&mut Guest::new(client), messages).await
+        self.send_on(&mut Guest::new(client, self.place.max_body()), messages).await
     }
 
     /// What became of each message of the last call.

@@ -51,7 +51,7 @@ impl Joined {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let connection = &mut Guest::new(client);
+        let connection = &mut Guest::new(client, self.place.max_body());
         let untouched = self.place.is_untouched();
         self.place.sending(messages.iter().map(|(_, message)| message));
         let dialog = self.place.dialog()?;

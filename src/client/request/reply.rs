@@ -57,6 +57,10 @@ impl Reply {
     /// # Errors
     /// The server's; `NoReply` when somebody else has settled it. Dropping the future leaves it open.
     pub async fn settle(self) -> Result<()> {
+        self.forget().await
+    }
+
+    pub(super) async fn forget(&self) -> Result<()> {
         if !self.is_remembered {
             return Ok(());
         }

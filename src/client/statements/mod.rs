@@ -4,7 +4,7 @@
 //! parameters, service and contract names as quoted identifiers (quoted in `names.rs`). Every text passes Microsoft's
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
 //! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE, `attempts`, `dead_letters`, `handled` and `work_items` the
-//! tables of the receiving half, `pending` what is still on its way, `shared_pool` and `ledger` the tables of the sending half,
+//! tables of the receiving half, `pending` what is still on its way, `shared_pool`, `ledger` and `unsent` the tables of the sending half,
 //! `requests` requests and the table of those who wait for replies, `objects` and `tables` the set-up, `inspection` what
 //! looks at a server, `callers` a look at texts of the caller's own. Nothing here sends anything.
 
@@ -22,6 +22,7 @@ mod requests;
 mod sending;
 mod shared_pool;
 pub(crate) mod tables;
+mod unsent;
 mod work_items;
 
 use std::borrow::Cow;
@@ -57,6 +58,7 @@ pub(crate) use sending::{
 pub(crate) use shared_pool::{
     PlaceKey, claim_free_place, claim_place, claim_place_of, fill_place, make_places,
 };
+pub(crate) use unsent::{delete_unsent, get_unsent, list_unsent, purge_unsent};
 pub(crate) use work_items::{
     claim_work_item, extend_lease, next_work_item, park_work_item, release_work_item, return_work_item,
 };

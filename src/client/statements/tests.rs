@@ -233,6 +233,10 @@ fn table_texts() -> Vec<String> {
         delay(Due::At(moment), &plain, None, &body),
         due_messages(),
         delete_delayed(&[1, 2]),
+        list_unsent(0, 100),
+        get_unsent(1),
+        delete_unsent(1),
+        purge_unsent(Duration::from_secs(1), 1000),
     ];
     let mut texts: Vec<String> = statements.iter().map(|statement| statement.text().to_owned()).collect();
     texts.push(format!("BEGIN TRANSACTION; {}", take_cause(&queue, handle)));
