@@ -220,3 +220,8 @@ pub mod logging;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So are those of the recipes.
+#[cfg(doctest)]
+#[doc = include_str!("../samples/recipes.md")]
+struct Recipes;
