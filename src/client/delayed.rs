@@ -42,7 +42,8 @@ impl DialogPool {
     /// [`run_delayed`](Self::run_delayed). All are kept or none.
     ///
     /// # Errors
-    /// `ObjectMissing` without the table of `sql/08-delayed-messages.sql`; `CommitUnknown` when the answer was lost.
+    /// `Config` for a delay of more than 68 years; `ObjectMissing` without the table of `sql/08-delayed-messages.sql`;
+    /// `MessageRefused` for a body above the limit of the options; `CommitUnknown` when the answer was lost.
     /// Dropping the future leaves it open whether they are kept.
     pub async fn send_after(
         &self,
@@ -60,7 +61,7 @@ impl DialogPool {
     /// [`send_after`](Self::send_after), but compared with the server's clock.
     ///
     /// # Errors
-    /// As [`send_after`](Self::send_after).
+    /// As [`send_after`](Self::send_after). Dropping the future leaves it open whether they are kept.
     pub async fn send_at(
         &self,
         destination: &Destination,

@@ -55,7 +55,7 @@ impl Destination {
         Ok(self)
     }
 
-    /// At this broker instance.
+    /// At this broker instance: its identifier, or `CURRENT DATABASE`. Default: any that a route leads to.
     #[must_use]
     pub fn broker_instance(mut self, instance: impl Into<String>) -> Self {
         self.route.broker_instance = Some(instance.into());
@@ -186,10 +186,11 @@ impl PoolOptions {
     }
 
     /// Gives every dialog a lifetime, which bounds what a lost dialog costs. When it runs out the dialog is replaced and what is
-    /// pending is sent again. Rounded down to whole seconds, at least one. Default: none.
+    /// pending is sent again. Rounded up to whole seconds, at least one. Default: none.
     #[must_use]
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
-        self.lifetime_seconds = Some(i32::try_from(lifetime.as_secs().max(1)).unwrap_or(i32::MAX));
+        let seconds = lifetime.as_secs().saturating_add(u64::from(lifetime.subsec_nanos() > 0)).max(1);
+        self.lifetime_seconds = Some(i32::try_from(seconds).unwrap_or(i32::MAX));
         self
     }
 

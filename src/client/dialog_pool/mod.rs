@@ -211,7 +211,7 @@ impl DialogPool {
     /// not stay. Those in use are passed over. The dialogs of a shared pool stay.
     ///
     /// # Errors
-    /// As [`close`](Self::close).
+    /// As [`close`](Self::close). Dropping the future stops between two dialogs.
     pub async fn retire_idle(&self, idle: Duration) -> Result<()> {
         for mut leased in self.shared.places.free() {
             if leased.is_idle(idle, Instant::now()) {

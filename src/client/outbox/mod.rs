@@ -97,6 +97,8 @@ impl Joined {
     ///
     /// # Errors
     /// As [`Outbox::send`].
+    ///
+    /// Dropping the future leaves the client in the middle of a request: close it.
     pub async fn send<S>(&mut self, client: &mut Client<S>, messages: &[OutgoingMessage]) -> Result<()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,

@@ -43,6 +43,8 @@ impl Joined {
     ///
     /// # Errors
     /// As [`Outbox::send_once`].
+    ///
+    /// Dropping the future leaves the client in the middle of a request: close it.
     pub async fn send_once<S>(
         &mut self,
         client: &mut Client<S>,

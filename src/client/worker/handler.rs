@@ -76,7 +76,8 @@ impl fmt::Display for HandlerError {
 /// again although its handler succeeded, when a neighbour in its batch failed: effects outside the transaction must bear
 /// that.
 pub trait Handler: Send + Sync + 'static {
-    /// Treats one message of the application.
+    /// Treats one message of the application. An error counts an attempt; what then becomes of the message the worker's
+    /// [`PoisonPolicy`](crate::client::PoisonPolicy) says.
     fn handle(&self, delivery: &mut Delivery<'_>) -> impl Future<Output = Result<(), HandlerError>> + Send;
 
     /// Hears that a conversation failed or was ended with an error by the peer; logs it if not implemented. The worker

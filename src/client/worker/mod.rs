@@ -120,6 +120,9 @@ impl<H: Handler> Worker<H> {
     ///
     /// # Errors
     /// As [`run`](Worker::run).
+    ///
+    /// # Cancellation
+    /// As [`run`](Worker::run).
     pub async fn run_forever(self) -> Result<StopReason> {
         self.run(std::future::pending()).await
     }
