@@ -9,6 +9,7 @@
 mod soaks;
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -42,6 +43,11 @@ const SOAKS: &[Soak] = &[
         name: "l7-requests",
         tries: "a requester killed at random points has every reply used exactly once",
         run: |budget| Box::pin(async move { soaks::requests::run(budget, &requesting_child).await }),
+    },
+    Soak {
+        name: "d5-limits",
+        tries: "never more activated processes than max, none unaccounted for, every message read",
+        run: |budget| Box::pin(async move { soaks::limits::run(budget, &beside("ssbroker")?).await }),
     },
     Soak {
         name: "l9-reconnect",
@@ -92,6 +98,15 @@ fn itself(role: &str, connection_string: &str) -> Result<Child, Box<dyn std::err
     let mut command = tokio::process::Command::new(std::env::current_exe()?);
     command.args([role, connection_string]).kill_on_drop(true);
     Ok(command.spawn()?)
+}
+
+/// A program that was built with this one.
+fn beside(name: &str) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let program = std::env::current_exe()?.with_file_name("..").join(name);
+    match program.canonicalize() {
+        Ok(program) => Ok(program),
+        Err(_missing) => Err(format!("build {name} first, with the same profile as this program").into()),
+    }
 }
 
 fn usage() -> String {

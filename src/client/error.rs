@@ -30,10 +30,11 @@ pub enum ErrorKind {
     LoginFailed,
     /// The connection broke, or the server ended the session. What was not committed is rolled back.
     ConnectionLost,
+    /// Every connection of the pool stayed in use for as long as a caller may wait for one. Nothing was sent; a larger
+    /// pool helps, or shorter use.
+    PoolExhausted,
     /// A deadline of ours passed. The connection is given up, so that what was not committed is rolled back.
     Timeout,
-    /// All connections of the pool stayed on loan for the whole acquire timeout. Nothing was sent.
-    PoolExhausted,
     /// The connection broke or a deadline passed while a commit was on its way: it may have happened or not.
     CommitUnknown,
     /// The conversation ended, failed or never existed: begin another one.
@@ -53,6 +54,9 @@ pub enum ErrorKind {
     ObjectDiffers,
     /// The message itself is refused: its type, its body, its size.
     MessageRefused,
+    /// The next message of a queue has a longer body than the receiver allows. It stays there; [`Error::conversation`] says
+    /// on which conversation it came.
+    BodyTooLarge,
     /// The server says: later. A deadlock, a lock timeout, a database that is starting.
     Transient,
     /// The database is a secondary replica, read-only or moving here: connect again, to the listener's name.
@@ -254,8 +258,8 @@ impl Error {
         self.server().map(|error| error.number)
     }
 
-    /// The conversation it is about: that of a request that failed, if its dialog had been begun, or that of a message
-    /// whose body could not be read by [`Message::read_body`](super::Message::read_body).
+    /// The conversation it is about: that of a request that failed, if its dialog had been begun; that of a message whose
+    /// body could not be read by [`Message::read_body`](super::Message::read_body), or is too long for a receiver.
     #[must_use]
     pub fn conversation(&self) -> Option<ConversationHandle> {
         self.inner.conversation

@@ -34,11 +34,13 @@ pub struct Limits {
     /// Body bytes of one request that sends, unless one message is larger.
     pub bytes_per_request: usize,
     /// Bytes of one body that is sent, [`BrokerOptions::with_max_body`]; `None`: as the server takes.
-    pub body_bytes: Option<usize>,
+    pub sent_body_bytes: Option<usize>,
     /// Conversations of one [`Broker::send_on`].
     pub conversations_per_send: usize,
     /// Messages of a batch received, [`Receive::max_messages`](super::Receive::max_messages).
     pub messages_per_batch: u32,
+    /// Bytes of a body received: what the server can store, less by [`Receive::max_body`](super::Receive::max_body).
+    pub body_bytes: u32,
     /// Batches that are out or held for the next caller, for each receiver. There is no prefetch.
     pub batches_per_receiver: usize,
     /// One wait at the server, [`Receive::wait`](super::Receive::wait).
@@ -66,9 +68,10 @@ impl Limits {
             longest_reconnect_pause: Backoff::reconnect().cap(),
             messages_per_request: statements::SEND_SIZES[statements::SEND_SIZES.len() - 1],
             bytes_per_request: sending::MOST_BYTES,
-            body_bytes: options.max_body,
+            sent_body_bytes: options.max_body,
             conversations_per_send: sending::MOST_HANDLES,
             messages_per_batch: receive::DEFAULT_MESSAGES,
+            body_bytes: receive::LARGEST_BODY,
             batches_per_receiver: 1,
             receive_wait: receive::DEFAULT_WAIT,
             receive_hold: receive::DEFAULT_HOLD,

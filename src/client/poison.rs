@@ -236,6 +236,8 @@ pub(crate) enum Wish {
     Blocked(Duration),
     /// It was not asked: it has had all its attempts and ended none.
     Interrupted,
+    /// The message cannot be treated this very moment; it is no attempt.
+    NotNow,
 }
 
 /// What is known of a message whose handler failed.

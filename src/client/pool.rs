@@ -104,14 +104,21 @@ impl SessionPool {
                 // While connecting fails, that is what the caller has to know, whichever of the two deadlines came first.
                 match self.manager.last_error() {
                     Some(cause) => cause.during(format_args!("no connection within {limit:?}")),
-                    None => {
-                        let size = self.manager.options.max_pool_size;
-                        let text = format!("all {size} connections of the pool stayed on loan for {limit:?}");
-                        Error::new(ErrorKind::PoolExhausted, text)
-                    }
+                    None => self.kept_waiting(limit),
                 }
             }
         }
+    }
+
+    /// Nobody failed to connect: either every connection is in use, or the one being made takes too long.
+    fn kept_waiting(&self, limit: Duration) -> Error {
+        let most = self.manager.options.max_pool_size;
+        if self.sessions.state().connections < most {
+            return Error::new(ErrorKind::Timeout, format!("no connection was made within {limit:?}"));
+        }
+        let text =
+            format!("all {most} connections of the pool stayed in use for {limit:?}: make the pool larger");
+        Error::new(ErrorKind::PoolExhausted, text)
     }
 }
 

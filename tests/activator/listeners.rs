@@ -2,10 +2,11 @@
 
 use super::daemon::{Daemon, parse, pids, shell, within};
 use super::site::{CONTRACT, Site, config_text, reader, status, until};
+use crate::client::fake_server::{Ending, FakeServer, Script};
 use ssbroker::activator::control::{self, Answer, Request};
 use ssbroker::activator::status::ListenerState;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Pains 4 and 21: one daemon listens on two servers, each with two sessions.
@@ -93,9 +94,44 @@ async fn c065_a_refused_login_is_shown_as_the_listeners_state() {
     let connection = site.embedded.emulator.connection_string("Sales");
     let wrong = connection.replace(site.embedded.emulator.password(), "wrong");
     let _daemon = site.daemon_as(state.path(), &wrong, &shell("Orders", "exit 0", ""));
-    let error = within(async {
+    let error = failing(state.path()).await;
+    assert!(error.contains("login") && !error.contains("wrong"), "{error}");
+}
+
+/// C128, as far as the activator goes: what a server says that is none is told as the listener's state, it is asked again
+/// with growing pauses, and all is well once a real one answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn c128_a_server_that_answers_nonsense_is_told_and_asked_again_with_pauses() {
+    let (state, site, fake) =
+        (TempDir::new().unwrap(), Site::new(&["Orders"]).await, FakeServer::start().await);
+    let nonsense = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec();
+    fake.follow([Script { parts: vec![nonsense], ends: Ending::Closes }]).await;
+    let address = site.embedded.emulator.address();
+    let connection = site.embedded.emulator.connection_string("Sales");
+    let connection = connection.replace(&address.port().to_string(), &fake.port().to_string());
+    let begun = Instant::now();
+    let _daemon = site.daemon_as(state.path(), &connection, &reader("Orders", ""));
+    let error = failing(state.path()).await;
+    assert!(error.contains("connecting to 127.0.0.1"), "{error}");
+    within(async {
+        while fake.connections() < 12 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    // Two connections, each with pauses that double from at least 25 ms.
+    assert!(begun.elapsed() > Duration::from_millis(25 + 50 + 100 + 200), "{:?}", begun.elapsed());
+    fake.follow([Script { parts: Vec::new(), ends: Ending::Forwards(address) }]).await;
+    site.send("Orders", 1).await;
+    site.drained("Orders").await;
+    listening(state.path(), 1).await;
+}
+
+/// Why the only listener does not work.
+async fn failing(state: &Path) -> String {
+    within(async {
         loop {
-            let status = status(state.path()).await;
+            let status = status(state).await;
             let listener = status.and_then(|status| status.listeners.into_iter().next());
             match listener {
                 Some(listener) if listener.state == ListenerState::Failing => return listener.error.unwrap(),
@@ -103,8 +139,7 @@ async fn c065_a_refused_login_is_shown_as_the_listeners_state() {
             }
         }
     })
-    .await;
-    assert!(error.contains("login") && !error.contains("wrong"), "{error}");
+    .await
 }
 
 /// C070: what looks at the queues is refused everything, and notifications go on.

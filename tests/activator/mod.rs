@@ -19,5 +19,4 @@ mod resident;
 mod restarts;
 mod site;
 mod soak;
-mod spawn_cost;
 mod stopping;

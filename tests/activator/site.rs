@@ -23,7 +23,11 @@ pub(super) struct Site {
 impl Site {
     /// With database `Sales`, a queue for each name, a service `//NAME` on each, and event notifications to `//notify`.
     pub(super) async fn new(queues: &[&str]) -> Self {
-        let embedded = Embedded::start().await;
+        Self::on(Embedded::start().await, queues).await
+    }
+
+    /// The same on a server of the test's own.
+    pub(super) async fn on(embedded: Embedded, queues: &[&str]) -> Self {
         let master = Broker::connect(&embedded.emulator.connection_string("master")).await.unwrap();
         master.batch("CREATE DATABASE Sales;").await.unwrap();
         let owner = Broker::connect(&embedded.emulator.connection_string("Sales")).await.unwrap();

@@ -1,8 +1,9 @@
 //! `activator check --live`: every missing permission, object and mismatch has its name, its cure and its exit code.
 
+use crate::client::several_addresses::Twofold;
 use crate::support::Embedded;
 use ssbroker::client::Broker;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -41,12 +42,16 @@ impl Place {
     }
 
     async fn check_as(&self, connection: &str, on: &str) -> (i32, String) {
+        told(&check(&self.write(connection, on)).await)
+    }
+
+    fn write(&self, connection: &str, on: &str) -> PathBuf {
         let file = self.folder.path().join("activator.toml");
         let text = format!(
             "[[notification]]\nname = \"//notify\"\nconnection = '''{connection}'''\n[[app]]\nname = \"orders\"\ncommand = \"sh\"\n{on}\n"
         );
         std::fs::write(&file, text).unwrap();
-        told(&check(&file).await)
+        file
     }
 }
 
@@ -201,4 +206,19 @@ async fn who_cannot_be_reached_or_logged_in_to_exits_3_and_an_unreadable_file_2(
     let (code, _) = place.check_as("server=tcp:127.0.0.1,1;user id=a;password=b", ORDERS).await;
     assert_eq!(code, 3);
     assert_eq!(told(&check(Path::new("/no/such/file.toml")).await).0, 2);
+}
+
+/// Case C132: the command line and what the activator connects with do not wait for a dead address either.
+#[tokio::test(flavor = "multi_thread")]
+async fn c132_a_name_with_a_dead_address_is_reached_by_the_command_line() {
+    let place = Place::new().await;
+    let Some(twofold) = Twofold::beside(place.embedded.emulator.address()).await else { return };
+    let there = place.embedded.emulator.connection_string("Sales");
+    for connection in twofold.connection_strings(&there) {
+        let file = place.write(&connection, ORDERS);
+        let mut command = twofold.command(Path::new(env!("CARGO_BIN_EXE_ssbroker")));
+        let output = command.args(["activator", "check", "--live"]).arg(&file).output().await.unwrap();
+        let (code, text) = told(&output);
+        assert!(code == 0 && text.contains("the servers are as they should be"), "{code}\n{text}");
+    }
 }

@@ -1,20 +1,26 @@
 //! The client library against a server: the embedded broker, or one named by the environment.
 
-mod connecting;
+mod cancelling_cases;
+mod connections;
 mod dead_letters;
 mod delayed;
 mod delivery;
 mod dialog_pools;
+mod driver_cases;
 mod envelopes;
 mod error_numbers;
 mod failures;
+pub(crate) mod fake_server;
 mod handled_once;
+mod hostile_servers;
 mod keyed_order;
+mod large_bodies;
 mod long_work;
 mod lost_answers;
 pub(crate) mod objects;
 mod once;
 mod outbox;
+mod performance_cases;
 mod proxy;
 mod receiving;
 mod reconnect;
@@ -23,6 +29,7 @@ mod requests;
 mod resending;
 mod sending;
 mod sending_cases;
+pub(crate) mod several_addresses;
 mod shared_pools;
 mod shared_replies;
 mod soaking;
@@ -38,4 +45,4 @@ mod workers;
 
 /// The soaks of `samples/soak`, which run here with small budgets.
 #[path = "../../samples/soak/soaks/mod.rs"]
-mod soaks;
+pub(crate) mod soaks;

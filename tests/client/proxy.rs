@@ -7,7 +7,14 @@ use tokio::sync::watch;
 
 pub(crate) struct Proxy {
     port: u16,
-    dark: watch::Sender<bool>,
+    state: watch::Sender<Forwarding>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Forwarding {
+    is_stopped: bool,
+    /// How often it stopped.
+    outages: u32,
 }
 
 impl Proxy {
@@ -15,13 +22,13 @@ impl Proxy {
     pub(crate) async fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (dark, seen) = watch::channel(false);
+        let (state, seen) = watch::channel(Forwarding::default());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 tokio::spawn(forward(client, target, seen.clone()));
             }
         });
-        Self { port, dark }
+        Self { port, state }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -30,18 +37,29 @@ impl Proxy {
 
     /// Stops forwarding, on all connections.
     pub(crate) fn black_hole(&self) {
-        self.dark.send_replace(true);
+        self.state.send_modify(|state| {
+            state.is_stopped = true;
+            state.outages += 1;
+        });
+    }
+
+    /// Forwards the connections that come from now on; those made before stay cut off.
+    pub(crate) fn restore(&self) {
+        self.state.send_modify(|state| state.is_stopped = false);
     }
 }
 
-async fn forward(mut client: TcpStream, target: SocketAddr, mut dark: watch::Receiver<bool>) {
+async fn forward(mut client: TcpStream, target: SocketAddr, mut state: watch::Receiver<Forwarding>) {
     let mut server = TcpStream::connect(target).await.unwrap();
-    let went_dark = async { dark.wait_for(|dark| *dark).await.is_ok() };
-    let is_dark = tokio::select! {
+    let at_first = *state.borrow();
+    let stopped =
+        async { at_first.is_stopped || state.wait_for(|now| now.outages > at_first.outages).await.is_ok() };
+    let is_stopped = tokio::select! {
+        biased;
+        is_stopped = stopped => is_stopped,
         _ = tokio::io::copy_bidirectional(&mut client, &mut server) => false,
-        is_dark = went_dark => is_dark,
     };
-    if is_dark {
+    if is_stopped {
         std::future::pending::<()>().await;
     }
 }

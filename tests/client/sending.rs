@@ -299,5 +299,5 @@ async fn a_body_above_the_limit_is_refused_before_anything_is_sent_whatever_the_
     assert_eq!(objects.waiting().await.len(), 0);
     pool.send(&destination, &[fits]).await.unwrap();
     assert_eq!(objects.waiting().await, ["0123456789"]);
-    assert_eq!(objects.broker.limits().body_bytes, Some(10));
+    assert_eq!(objects.broker.limits().sent_body_bytes, Some(10));
 }

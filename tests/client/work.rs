@@ -111,3 +111,10 @@ pub(super) fn child_test(name: &str, variable: &str, value: &str) -> tokio::proc
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     command.spawn().unwrap()
 }
+
+/// A figure of this process, in bytes.
+pub(super) fn memory(figure: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(figure)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
+}

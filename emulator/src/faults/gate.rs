@@ -18,20 +18,24 @@ struct State {
     /// Ends the connections made since the last cut.
     current: CancellationToken,
     refused_until: Option<Timestamp>,
+    refused: u64,
 }
 
 impl Gate {
     /// An open gate; `stop` ends all connections for good.
     pub(crate) fn new(stop: CancellationToken) -> Gate {
         let current = stop.child_token();
-        Gate { stop, state: Mutex::new(State { current, refused_until: None }) }
+        Gate { stop, state: Mutex::new(State { current, refused_until: None, refused: 0 }) }
     }
 
     /// The token that ends a connection made at `now`; `None` when it is refused.
     pub(crate) fn enter(&self, now: Timestamp) -> Option<CancellationToken> {
-        let state = self.state();
-        let refused = state.refused_until.is_some_and(|until| now < until);
-        (!refused).then(|| state.current.child_token())
+        let mut state = self.state();
+        if state.refused_until.is_some_and(|until| now < until) {
+            state.refused += 1;
+            return None;
+        }
+        Some(state.current.child_token())
     }
 
     /// Cuts every connection; those that come afterwards live.
@@ -44,6 +48,11 @@ impl Gate {
     /// Refuses connections until then.
     pub(crate) fn refuse_until(&self, until: Timestamp) {
         self.state().refused_until = Some(until);
+    }
+
+    /// How many connections were refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.state().refused
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -66,6 +66,11 @@ impl Faults {
         self.gate.refuse_until(self.instance.clock().now().plus(during));
     }
 
+    /// How many connections were refused so far.
+    pub fn connections_refused(&self) -> u64 {
+        self.gate.refused()
+    }
+
     /// Cuts all connections, as a server that fails over or restarts does: what is open is rolled back at once, which
     /// counts for the poison rule (U-35). New connections are taken.
     pub fn fail_over(&self) {

@@ -58,7 +58,7 @@ fn call_with_all_kinds_of_values() -> BytesMut {
 }
 
 #[test]
-fn cut_messages_do_not_panic() {
+fn c128_cut_messages_do_not_panic() {
     for message in valid_messages() {
         let message = message.freeze();
         (0..message.len()).for_each(|cut| decode_all(&message.slice(..cut)));
@@ -66,7 +66,7 @@ fn cut_messages_do_not_panic() {
 }
 
 #[test]
-fn changed_messages_do_not_panic() {
+fn c128_changed_messages_do_not_panic() {
     let mut random = StdRng::seed_from_u64(7);
     for message in valid_messages() {
         for _ in 0..ROUNDS {
@@ -81,7 +81,7 @@ fn changed_messages_do_not_panic() {
 }
 
 #[test]
-fn random_bytes_do_not_panic() {
+fn c128_random_bytes_do_not_panic() {
     let mut random = StdRng::seed_from_u64(11);
     for _ in 0..ROUNDS {
         let length = random.random_range(0..200);
@@ -91,7 +91,7 @@ fn random_bytes_do_not_panic() {
 }
 
 #[tokio::test]
-async fn random_packets_do_not_panic() {
+async fn c128_random_packets_do_not_panic() {
     let mut random = StdRng::seed_from_u64(13);
     for _ in 0..ROUNDS {
         let length = random.random_range(0..60);
@@ -104,7 +104,7 @@ async fn random_packets_do_not_panic() {
 }
 
 #[test]
-fn a_huge_announced_length_is_refused_before_anything_is_allocated() {
+fn c128_a_huge_announced_length_is_refused_before_anything_is_allocated() {
     let mut message = call_with_all_kinds_of_values();
     let end = message.len();
     message.put_slice(&[0, 0, 0xA5, 0xFF, 0xFF]);

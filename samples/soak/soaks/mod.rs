@@ -4,6 +4,7 @@
 
 pub(crate) mod drops;
 pub(crate) mod leaks;
+pub(crate) mod limits;
 pub(crate) mod poison;
 pub(crate) mod proxy;
 pub(crate) mod random;

@@ -1,6 +1,6 @@
 //! Which requests are under way, and what their replies prove. Pure.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::cli::digest::Reply;
 
@@ -23,8 +23,10 @@ pub(super) struct Counts {
     pub(super) bytes: u64,
     /// Replies that arrived, of whatever kind.
     pub(super) replied: u64,
-    /// Replies with the right digest, from a handler that was launched.
+    /// Replies with the right digest.
     pub(super) verified: u64,
+    /// The same by the process that answered.
+    pub(super) verified_by: BTreeMap<u32, u64>,
     /// Replies with a wrong digest, or from nowhere.
     pub(super) mismatched: u64,
     /// Replies to a request that had one already.
@@ -39,7 +41,6 @@ pub(super) struct Counts {
 #[derive(Debug)]
 pub(super) struct Ledger<T> {
     requests: HashMap<u64, Request<T>>,
-    pids: HashSet<u32>,
     counts: Counts,
 }
 
@@ -47,7 +48,7 @@ const MOST_FAULTS: usize = 10;
 
 impl<T> Ledger<T> {
     pub(super) fn new() -> Self {
-        Self { requests: HashMap::new(), pids: HashSet::new(), counts: Counts::default() }
+        Self { requests: HashMap::new(), counts: Counts::default() }
     }
 
     /// Enters a request before it is sent, so that its reply cannot come too early.
@@ -65,11 +66,6 @@ impl<T> Ledger<T> {
             self.counts.bytes -= bytes;
             self.fault(format!("{} was not sent: {reason}", request.name));
         }
-    }
-
-    /// A handler process was launched.
-    pub(super) fn launched(&mut self, pid: u32) {
-        self.pids.insert(pid);
     }
 
     /// Checks a reply.
@@ -90,12 +86,8 @@ impl<T> Ledger<T> {
             self.counts.mismatched += 1;
             return self.fault(format!("{name} has digest {sha256}, the reply says {}", reply.sha256));
         }
-        if !self.pids.contains(&reply.pid) {
-            self.counts.mismatched += 1;
-            return self
-                .fault(format!("{name} was answered by process {}, which was not launched", reply.pid));
-        }
         self.counts.verified += 1;
+        *self.counts.verified_by.entry(reply.pid).or_default() += 1;
     }
 
     /// A message on the reply queue that is no reply.
@@ -120,8 +112,30 @@ impl<T> Ledger<T> {
     }
 
     fn fault(&mut self, fault: String) {
-        if self.counts.faults.len() < MOST_FAULTS {
-            self.counts.faults.push(fault);
+        self.counts.fault(fault);
+    }
+}
+
+impl Counts {
+    /// Takes back what was verified of processes that the activator did not launch. To be asked when the activator has told
+    /// of all its launches: a handler may answer before its launch is told.
+    pub(super) fn only_from(&mut self, launched: &HashSet<u32>) {
+        let strangers: Vec<(u32, u64)> = self
+            .verified_by
+            .iter()
+            .filter(|(pid, _)| !launched.contains(pid))
+            .map(|(pid, replies)| (*pid, *replies))
+            .collect();
+        for (pid, replies) in strangers {
+            self.verified -= replies;
+            self.mismatched += replies;
+            self.fault(format!("{replies} replies came from process {pid}, which was not launched"));
+        }
+    }
+
+    fn fault(&mut self, fault: String) {
+        if self.faults.len() < MOST_FAULTS {
+            self.faults.push(fault);
         }
     }
 }
@@ -132,7 +146,6 @@ mod tests {
 
     fn ledger() -> Ledger<()> {
         let mut ledger = Ledger::new();
-        ledger.launched(42);
         ledger.enter(1, "a", "aa".to_owned(), 10, ());
         ledger.enter(2, "b", "bb".to_owned(), 20, ());
         ledger
@@ -147,7 +160,8 @@ mod tests {
         let mut ledger = ledger();
         ledger.reply(&reply(1, "aa", 42));
         ledger.reply(&reply(1, "aa", 42));
-        let counts = ledger.counts();
+        let mut counts = ledger.counts().clone();
+        counts.only_from(&HashSet::from([42]));
         assert_eq!((counts.replied, counts.verified, counts.duplicated, ledger.open()), (2, 1, 1, 1));
     }
 
@@ -157,7 +171,8 @@ mod tests {
         ledger.reply(&reply(1, "xx", 42));
         ledger.reply(&reply(2, "bb", 43));
         ledger.reply(&reply(3, "cc", 42));
-        let counts = ledger.counts();
+        let mut counts = ledger.counts().clone();
+        counts.only_from(&HashSet::from([42]));
         assert_eq!((counts.verified, counts.mismatched, counts.faults.len()), (0, 3, 3));
     }
 

@@ -51,7 +51,8 @@ struct Numbers {
 
 impl Report {
     pub(super) fn new(outcome: Outcome, handlers: Handlers, leaked_conversations: u64, seconds: f64) -> Self {
-        let Outcome { counts, received, lost, skipped } = outcome;
+        let Outcome { mut counts, received, lost, skipped } = outcome;
+        counts.only_from(&handlers.runs.iter().map(|run| run.pid).collect());
         let numbers = Numbers {
             sent: counts.sent,
             received,

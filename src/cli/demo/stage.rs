@@ -32,7 +32,6 @@ pub(super) struct Stage {
     broker: Broker,
     activator: Mutex<Option<RunningActivator>>,
     watched: Arc<Watched>,
-    launched: Mutex<Option<mpsc::UnboundedReceiver<u32>>>,
     _folder: StateFolder,
 }
 
@@ -49,17 +48,9 @@ impl Stage {
             .map_err(|error| CliError::usage("cannot start the embedded broker").because(error))?;
         let broker = create_database(&emulator).await?;
         let folder = StateFolder::create()?;
-        let (pids, launched) = mpsc::unbounded_channel();
-        let watched = Arc::new(Watched { handlers: Mutex::default(), pids });
+        let watched = Arc::new(Watched::default());
         let activator = start_activator(arguments, &emulator, folder.path(), Arc::clone(&watched))?;
-        Ok(Self {
-            emulator,
-            broker,
-            activator: Mutex::new(Some(activator)),
-            watched,
-            launched: Mutex::new(Some(launched)),
-            _folder: folder,
-        })
+        Ok(Self { emulator, broker, activator: Mutex::new(Some(activator)), watched, _folder: folder })
     }
 
     pub(super) fn broker(&self) -> &Broker {
@@ -80,12 +71,6 @@ impl Stage {
 
     pub(super) fn reply_queue(&self) -> Result<QueueName, CliError> {
         Ok(QueueName::in_schema("dbo", "DigestReplyQueue")?)
-    }
-
-    /// The processes as they are launched; taken once.
-    pub(super) fn launched_pids(&self) -> mpsc::UnboundedReceiver<u32> {
-        let taken = self.launched.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.unwrap_or_else(|| mpsc::unbounded_channel().1)
     }
 
     /// Stops the activator in good order and says what it did.
@@ -179,9 +164,9 @@ fn configuration(arguments: &Arguments, emulator: &Emulator, folder: &Path, prog
 }
 
 /// Watches the activator's records.
+#[derive(Default)]
 struct Watched {
     handlers: Mutex<Watch>,
-    pids: mpsc::UnboundedSender<u32>,
 }
 
 #[derive(Default)]
@@ -209,8 +194,6 @@ impl Watched {
                 watch.handlers.runs.push(HandlerRun { pid: *pid, lasted: None });
                 watch.alive += 1;
                 watch.handlers.max_alive = watch.handlers.max_alive.max(watch.alive);
-                // The collector may have gone; then nobody asks who answered.
-                let _ = self.pids.send(*pid);
             }
             Record::Exited { pid: Some(pid), lasted, .. } => {
                 watch.alive = watch.alive.saturating_sub(1);

@@ -78,7 +78,7 @@ pub(super) async fn run(stage: &Stage, source: &Source, quiet: bool) -> Result<O
         bar: progress_bar(source.items.len() as u64, quiet),
     });
     let receiver = stage.broker().receive(stage.reply_queue()?).open().await?;
-    let mut collector = tokio::spawn(collect(Arc::clone(&shared), receiver, stage.launched_pids()));
+    let mut collector = tokio::spawn(collect(Arc::clone(&shared), receiver));
     let work = async {
         let skipped = send_all(&shared, source).await?;
         wait_for_replies(&shared).await;
@@ -204,20 +204,13 @@ async fn wait_for_replies(shared: &Shared) {
 }
 
 /// Takes replies and the ends of dialogs from the reply queue until it is aborted.
-async fn collect(
-    shared: Arc<Shared>,
-    mut receiver: Receiver,
-    mut launched: tokio::sync::mpsc::UnboundedReceiver<u32>,
-) -> Result<(), CliError> {
+async fn collect(shared: Arc<Shared>, mut receiver: Receiver) -> Result<(), CliError> {
     let mut next = None;
     loop {
         let mut batch = match next.take() {
             Some(batch) => batch,
             None => receiver.next().await?,
         };
-        while let Ok(pid) = launched.try_recv() {
-            shared.ledger().launched(pid);
-        }
         let ended = take_in(&shared, &mut batch).await?;
         next = batch.commit_and_next().await?;
         for conversation in ended {

@@ -273,7 +273,7 @@ impl BrokerOptions {
 
     /// The largest body that is sent, in bytes; `None` is what the server takes, 2 GiB. A larger one is refused with
     /// [`ErrorKind::MessageRefused`](super::ErrorKind::MessageRefused) before anything of its call is sent. What is received
-    /// is not limited. Default: `None`.
+    /// has a limit of its own, [`Receive::max_body`](super::Receive::max_body). Default: `None`.
     #[must_use]
     pub fn with_max_body(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.max_body = bytes.into();

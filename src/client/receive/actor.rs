@@ -122,18 +122,43 @@ impl Actor {
                 outcome = session.batch(&text).instrument(span.clone()) => outcome,
                 () = stop.cancelled() => return Err(Failure::Stopped(Stopped)),
             };
-            let received = outcome.and_then(Received::read);
+            let received = match outcome.and_then(Received::read) {
+                Ok(received) => self.what_fits(spec, received).await,
+                failed => failed,
+            };
             span.record("messages", received.as_ref().map_or(0, |received| received.messages.len()));
             match received {
                 Ok(received) if received.is_empty() && patience == Patience::Waits => {}
                 Ok(received) => return Ok(received),
-                Err(error) if error.is_connection_lost() => self.link.lose(&error),
                 Err(error) => {
-                    self.roll_back().await;
+                    self.leave(&error).await;
+                    if error.is_connection_lost() {
+                        continue;
+                    }
                     let error = error.during(format_args!("receiving from {}", self.link.queue()));
                     return Err(Failure::Error(error));
                 }
             }
+        }
+    }
+
+    /// A message whose body is too long stays on the queue, with what came behind it; with none before it, it is an error.
+    async fn what_fits(&mut self, spec: &ReceiveSpec, received: Received) -> Result<Received> {
+        let Some(first) = received.messages.first().filter(|_| received.withheld.is_some()) else {
+            return received.whole();
+        };
+        let count = u32::try_from(received.messages.len()).unwrap_or(u32::MAX);
+        let text = statements::receive_fewer(spec, first.group, count);
+        let session = self.link.session().ok_or_else(lost)?;
+        session.batch(&text).await.and_then(Received::read)?.whole()
+    }
+
+    /// Ends the transaction of a RECEIVE that failed. A message that is too long goes back without counting as a roll back.
+    async fn leave(&mut self, error: &Error) {
+        match error.kind() {
+            _ if error.is_connection_lost() => self.link.lose(error),
+            ErrorKind::BodyTooLarge => self.give_back().await,
+            _ => self.roll_back().await,
         }
     }
 
@@ -212,11 +237,15 @@ impl Actor {
             Some(session) => session.batch_response(&text).await,
             None => Err(lost()),
         };
-        self.committed_and_received(response).await
+        self.committed_and_received(spec, response).await
     }
 
-    /// Once the commit is known to have happened, a failed RECEIVE is left for the next wait to report.
-    async fn committed_and_received(&mut self, response: Result<Response>) -> Result<Received> {
+    /// Once the commit is known to have happened, a failed RECEIVE or too long a body is left for the next wait to report.
+    async fn committed_and_received(
+        &mut self,
+        spec: &ReceiveSpec,
+        response: Result<Response>,
+    ) -> Result<Received> {
         let (outcome, received) = match response {
             Ok(Response { results, error }) => match committed(&results) {
                 Ok(()) => {
@@ -227,7 +256,14 @@ impl Actor {
             Err(error) => (Err(error), Ok(Received::default())),
         };
         self.after_commit(outcome, BatchOutcome::Committed).await?;
-        received
+        let fitting = match received {
+            Ok(received) => self.what_fits(spec, received).await,
+            failed => failed,
+        };
+        if let Err(error) = &fitting {
+            self.leave(error).await;
+        }
+        Ok(fitting.unwrap_or_default())
     }
 
     /// A commit that failed leaves nothing open behind it.

@@ -62,7 +62,7 @@ pub struct Batch {
 impl Batch {
     pub(super) fn new(spec: ReceiveSpec, received: Received) -> (Self, mpsc::Receiver<Order>) {
         let (orders, receiver) = mpsc::channel(1);
-        let Received { messages, earlier } = received;
+        let Received { messages, earlier, .. } = received;
         let afterwards = Afterwards::default();
         (Self { queue: spec.queue.quoted(), spec, messages, earlier, orders, afterwards }, receiver)
     }
@@ -255,7 +255,7 @@ impl Batch {
         self.afterwards.clear();
         let results =
             self.on_session(move |session| Box::pin(async move { session.batch(&text).await })).await?;
-        Received::read(results).map(|received| received.messages)
+        Received::read(results)?.whole().map(|received| received.messages)
     }
 
     /// Gives the messages back and commits what `statements` do.
@@ -329,7 +329,7 @@ impl Batch {
     }
 
     pub(super) fn into_received(mut self) -> Received {
-        Received { messages: self.take_messages(), earlier: self.earlier }
+        Received { messages: self.take_messages(), earlier: self.earlier, withheld: None }
     }
 
     /// Lets the receiver's task run `work` on the connection and waits for its result.

@@ -20,7 +20,7 @@ use super::broker::Broker;
 use super::error::{Error, ErrorKind, Result};
 use super::ids::{ConversationGroup, ConversationHandle};
 use super::names::QueueName;
-use super::statements::{ReceiveSpec, Selection};
+use super::statements::{Bodies, ReceiveSpec, Selection};
 
 pub use batch::Batch;
 pub(crate) use received::Earlier;
@@ -31,6 +31,8 @@ use link::Link;
 /// Defaults of a receiver.
 pub(crate) const DEFAULT_MESSAGES: u32 = 100;
 pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+/// The largest `varbinary(max)`.
+pub(crate) const LARGEST_BODY: u32 = i32::MAX as u32;
 pub(crate) const DEFAULT_HOLD: Duration = Duration::from_secs(1);
 /// A batch that is out longer is told in the log: its transaction keeps locks that others wait for.
 const LONG_OUT: Duration = Duration::from_secs(30);
@@ -86,6 +88,16 @@ impl Receive {
         self
     }
 
+    /// The longest body to take, in bytes; as long as the server stores (2 GiB) if not set. A message with a longer one
+    /// stays on its queue and its body at the server: the batch ends before it, and when it is the first,
+    /// [`Receiver::next`] fails with [`ErrorKind::BodyTooLarge`] until somebody takes it or ends its conversation.
+    ///
+    /// With a limit the server copies each batch once.
+    pub fn max_body(mut self, bytes: u32) -> Self {
+        self.spec.bodies = Bodies::UpTo(bytes);
+        self
+    }
+
     /// Only messages of this conversation. Its group lock is waited for.
     pub fn conversation(mut self, handle: ConversationHandle) -> Self {
         self.spec.selection = Selection::Conversation(handle);
@@ -112,7 +124,7 @@ impl Receive {
 
     /// Messages move into the table of work items, and come without their bodies.
     pub(crate) fn storing(mut self) -> Self {
-        self.spec.store = true;
+        self.spec.bodies = Bodies::Stored;
         self
     }
 }
@@ -138,7 +150,8 @@ impl Receiver {
     /// [`hold`](Receive::hold) without one the messages go back to the queue.
     ///
     /// # Errors
-    /// What the server answered to RECEIVE: the queue is disabled, missing or not permitted; after a lost connection a
+    /// What the server answered to RECEIVE: the queue is disabled, missing or not permitted;
+    /// [`ErrorKind::BodyTooLarge`] if a limit is set; after a lost connection a
     /// refused login, [`ErrorKind::BrokerDisabled`], or once [`ErrorKind::BrokerChanged`] when another broker answers
     /// under the same name. The receiver can be asked again.
     pub async fn next(&mut self) -> Result<Batch> {

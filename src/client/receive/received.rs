@@ -1,6 +1,7 @@
 //! What a RECEIVE, or what takes its place, has answered.
 
-use crate::client::error::Result;
+use crate::client::error::{Error, ErrorKind, Result};
+use crate::client::ids::ConversationHandle;
 use crate::client::message::Message;
 use crate::client::rows::{ResultSet, Results, Row};
 
@@ -9,6 +10,15 @@ use crate::client::rows::{ResultSet, Results, Row};
 pub(crate) struct Received {
     pub(crate) messages: Vec<Message>,
     pub(crate) earlier: Earlier,
+    /// The message behind these, if its body is too long to be taken. What came after it is left out.
+    pub(crate) withheld: Option<Withheld>,
+}
+
+/// A message whose body has more bytes than the receiver allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Withheld {
+    conversation: ConversationHandle,
+    bytes: i64,
 }
 
 /// What is known of the earlier attempts of a message that waited in a table of the library; nothing for messages of a
@@ -28,12 +38,41 @@ impl Received {
     pub(super) fn read(results: Results) -> Result<Self> {
         let rows = results.into_sets().pop().map(ResultSet::into_rows).unwrap_or_default();
         let earlier = rows.first().map(Earlier::from_row).unwrap_or_default();
-        let messages = rows.into_iter().map(Message::from_row).collect::<Result<_>>()?;
-        Ok(Self { messages, earlier })
+        let (mut messages, mut withheld) = (Vec::with_capacity(rows.len()), None);
+        for row in rows {
+            withheld = Withheld::from_row(&row)?;
+            if withheld.is_some() {
+                break;
+            }
+            messages.push(Message::from_row(row)?);
+        }
+        Ok(Self { messages, earlier, withheld })
+    }
+
+    /// All of it, or the error that a message was withheld.
+    pub(super) fn whole(self) -> Result<Self> {
+        match self.withheld {
+            Some(withheld) => Err(withheld.into_error()),
+            None => Ok(self),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
+        self.messages.is_empty() && self.withheld.is_none()
+    }
+}
+
+impl Withheld {
+    /// The column is there when the receiver has a limit.
+    fn from_row(row: &Row) -> Result<Option<Self>> {
+        let Some(bytes) = row.get::<Option<i64>>("withheld_bytes").ok().flatten() else { return Ok(None) };
+        Ok(Some(Self { conversation: row.get("conversation_handle")?, bytes }))
+    }
+
+    pub(super) fn into_error(self) -> Error {
+        let text =
+            format!("the next message has a body of {} bytes, more than this receiver allows", self.bytes);
+        Error::new(ErrorKind::BodyTooLarge, text).on_conversation(self.conversation)
     }
 }
 

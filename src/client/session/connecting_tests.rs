@@ -191,7 +191,7 @@ async fn serve_hostile(listener: &TcpListener, answers: [Vec<u8>; 2]) -> std::io
 }
 
 #[tokio::test]
-async fn case_c128_a_malformed_reply_is_an_error_within_the_deadline_and_never_a_panic() {
+async fn c128_a_malformed_reply_is_an_error_within_the_deadline_and_never_a_panic() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = format!("127.0.0.1,{}", listener.local_addr().unwrap().port());
     let limit = Duration::from_secs(2);

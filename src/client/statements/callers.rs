@@ -60,9 +60,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_change_the_session_is_found_in_any_place_and_case() {
+    fn c120_what_may_change_the_session_is_found_in_any_place_and_case() {
         for batch in [
             "SET XACT_ABORT ON",
+            "SET LANGUAGE German",
             "SELECT 1; set lock_timeout 5",
             "/* SET */ SELECT 1",
             "USE master",

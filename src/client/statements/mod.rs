@@ -44,8 +44,8 @@ pub(crate) use pending::{
     pending_messages_lent, take_cause,
 };
 pub(crate) use receiving::{
-    BEFORE_HANDLING, BEFORE_RECEIVE, COMMIT, GIVE_BACK, ROLL_BACK, ReceiveSpec, Selection, UNDO_HANDLING,
-    commit_and_receive, receive_fewer, receive_ready, wait_and_receive,
+    BEFORE_HANDLING, BEFORE_RECEIVE, Bodies, COMMIT, GIVE_BACK, ROLL_BACK, ReceiveSpec, Selection,
+    UNDO_HANDLING, commit_and_receive, receive_fewer, receive_ready, wait_and_receive,
 };
 pub(crate) use requests::{
     Remembered, WAITERS_TABLE, conclude_request, conversation_exists, forget_request, give_up_waiting,

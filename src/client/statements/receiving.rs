@@ -40,14 +40,27 @@ pub(crate) struct ReceiveSpec {
     pub(crate) queue: QueueName,
     pub(crate) max_messages: u32,
     pub(crate) selection: Selection,
-    /// Whether the messages move into `ssbroker.work_items`, and arrive here without their bodies.
-    pub(crate) store: bool,
+    pub(crate) bodies: Bodies,
 }
+
+/// What becomes of the bodies of messages taken from a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bodies {
+    All,
+    /// Those of at most so many bytes; in the place of a longer one comes its length.
+    UpTo(u32),
+    /// The messages move into `ssbroker.work_items`, and arrive here without their bodies.
+    Stored,
+}
+
+/// The columns of RECEIVE but for the body.
+const HEADER_COLUMNS: &str = "conversation_group_id, conversation_handle, message_sequence_number, service_name, \
+     service_contract_name, message_type_name, validation, message_enqueue_time, priority";
 
 impl ReceiveSpec {
     /// Up to 100 messages of the next group.
     pub(crate) fn new(queue: QueueName) -> Self {
-        Self { queue, max_messages: 100, selection: Selection::NextGroup, store: false }
+        Self { queue, max_messages: 100, selection: Selection::NextGroup, bodies: Bodies::All }
     }
 
     /// The statement that takes messages, and what else has to follow it to make them the last result set.
@@ -55,8 +68,11 @@ impl ReceiveSpec {
         match self.selection {
             Selection::DueRetries => self.take_retries(),
             Selection::WorkItem { id, lease } => take_work_item(id, lease),
-            _ if self.store => self.receive_into_work_items(wait),
-            _ => waiting(&self.receive(RECEIVE_COLUMNS, ""), wait),
+            _ => match self.bodies {
+                Bodies::All => waiting(&self.receive(RECEIVE_COLUMNS, ""), wait),
+                Bodies::UpTo(most) => self.receive_bodies_up_to(most, wait),
+                Bodies::Stored => self.receive_into_work_items(wait),
+            },
         }
     }
 
@@ -84,21 +100,33 @@ impl ReceiveSpec {
 
     /// The bodies do not leave the server. The order of the queue becomes the order of the identity column.
     fn receive_into_work_items(&self, wait: Option<Duration>) -> String {
-        let columns = "conversation_group_id, conversation_handle, message_sequence_number, service_name, \
-                       service_contract_name, message_type_name, validation, message_enqueue_time, priority";
-        let receive = self.receive(&format!("{columns}, message_body, queuing_order"), " INTO @received");
         format!(
-            "{}; INSERT INTO [ssbroker].[work_items] (queue_name, stored, due, attempts, {columns}, message_body) SELECT {}, \
-             SYSUTCDATETIME(), SYSUTCDATETIME(), 0, {columns}, message_body FROM @received ORDER BY queuing_order; \
-             SELECT {columns}, CAST(NULL AS varbinary(max)) AS message_body FROM @received ORDER BY queuing_order",
-            waiting(&receive, wait),
+            "{}; INSERT INTO [ssbroker].[work_items] (queue_name, stored, due, attempts, {HEADER_COLUMNS}, message_body) \
+             SELECT {}, SYSUTCDATETIME(), SYSUTCDATETIME(), 0, {HEADER_COLUMNS}, message_body FROM @received ORDER BY \
+             queuing_order; SELECT {HEADER_COLUMNS}, CAST(NULL AS varbinary(max)) AS message_body FROM @received ORDER BY \
+             queuing_order",
+            self.receive_into_variable(wait),
             quoted_text(&self.queue.quoted())
         )
     }
 
+    fn receive_bodies_up_to(&self, most: u32, wait: Option<Duration>) -> String {
+        format!(
+            "{}; SELECT {HEADER_COLUMNS}, CASE WHEN DATALENGTH(message_body) <= {most} THEN message_body END AS \
+             message_body, CASE WHEN DATALENGTH(message_body) > {most} THEN CAST(DATALENGTH(message_body) AS bigint) END \
+             AS withheld_bytes FROM @received ORDER BY queuing_order",
+            self.receive_into_variable(wait)
+        )
+    }
+
+    fn receive_into_variable(&self, wait: Option<Duration>) -> String {
+        let columns = format!("{HEADER_COLUMNS}, message_body, queuing_order");
+        waiting(&self.receive(&columns, " INTO @received"), wait)
+    }
+
     /// Declarations come first, since they hold for the whole batch.
     fn declarations(&self) -> &'static str {
-        if !self.store {
+        if self.bodies == Bodies::All {
             return "";
         }
         "DECLARE @received TABLE (conversation_group_id uniqueidentifier, conversation_handle uniqueidentifier, \
@@ -166,7 +194,9 @@ pub(crate) fn receive_fewer(spec: &ReceiveSpec, group: ConversationGroup, count:
     };
     let fewer = ReceiveSpec { selection, max_messages: count, ..spec.clone() };
     format!(
-        "ROLLBACK TRANSACTION {BEFORE_RECEIVE}; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION {BEFORE_HANDLING};",
+        "{}ROLLBACK TRANSACTION {BEFORE_RECEIVE}; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION \
+         {BEFORE_HANDLING};",
+        fewer.declarations(),
         fewer.take(None)
     )
 }

@@ -148,10 +148,10 @@ fn receiving_texts() -> Vec<String> {
         Selection::DueRetries,
         Selection::WorkItem { id: 7, lease: uuid::Uuid::from_u128(5) },
     ];
-    for (selection, store) in
-        selections.map(|selection| (selection, false)).into_iter().chain([(Selection::NextGroup, true)])
-    {
-        let spec = ReceiveSpec { selection, store, ..ReceiveSpec::new(queue.clone()) };
+    let next = Selection::NextGroup;
+    let plain = selections.map(|selection| (selection, Bodies::All));
+    for (selection, bodies) in plain.into_iter().chain([(next, Bodies::Stored), (next, Bodies::UpTo(9))]) {
+        let spec = ReceiveSpec { selection, bodies, ..ReceiveSpec::new(queue.clone()) };
         texts.push(wait_and_receive(&spec, Duration::from_secs(30)));
         texts.push(receive_ready(&spec));
         texts.push(commit_and_receive(&spec));

@@ -51,7 +51,7 @@ pub(super) struct Taken {
     pub(super) earlier: Earlier,
     /// Whether their attempts were counted before they were made.
     pub(super) is_counted: bool,
-    /// Whether a shutdown cancelled their handler.
+    /// Whether they went back although no handler failed: a shutdown cancelled it, or one of them has to wait.
     pub(super) is_cut: bool,
 }
 

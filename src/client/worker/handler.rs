@@ -36,6 +36,11 @@ impl HandlerError {
         Self { cause: cause.into(), wish: Wish::Refuse }
     }
 
+    /// The message goes back to the queue for a moment, which counts nothing.
+    pub(super) fn not_now(cause: &'static str) -> Self {
+        Self { cause: cause.into(), wish: Wish::NotNow }
+    }
+
     /// What went wrong.
     #[must_use]
     pub fn cause(&self) -> &(dyn StdError + Send + Sync + 'static) {

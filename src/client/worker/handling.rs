@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use tracing::Instrument as _;
@@ -25,6 +25,9 @@ use crate::client::receive::Batch;
 use crate::client::statements::{self, Statement};
 use crate::client::telemetry;
 
+/// The pause before a message that had to wait is looked at again.
+const MOMENT: Duration = Duration::from_millis(20);
+
 /// How far the work on a batch is.
 #[derive(Debug, Default)]
 struct Progress {
@@ -41,6 +44,8 @@ enum Run {
     Done,
     /// A shutdown cancelled the handler.
     Cut,
+    /// A message has to wait a moment.
+    NotNow,
     Failed(HandlerFailure),
 }
 
@@ -61,9 +66,11 @@ impl<H: Handler> Crew<H> {
         loop {
             match self.handle_all(&mut batch, taken, &mut progress).await? {
                 Run::Done => break,
-                Run::Cut => {
-                    taken.is_cut = true;
-                    return batch.give_back().await.map(|()| None);
+                Run::Cut => return give_back(batch, taken).await,
+                Run::NotNow => {
+                    let outcome = give_back(batch, taken).await;
+                    tokio::time::sleep(MOMENT).await;
+                    return outcome;
                 }
                 Run::Failed(failure) => {
                     let position = failure.position;
@@ -150,6 +157,7 @@ impl<H: Handler> Crew<H> {
             tokio::select! {
                 treated = self.handle_one(batch, taken, message) => match treated {
                     Ok(()) => {}
+                    Err((_, Wish::NotNow)) => return Ok(Run::NotNow),
                     Err((reason, wish)) => return failed(reason, wish),
                 },
                 () = self.control.cut.cancelled() => return Ok(Run::Cut),
@@ -183,7 +191,11 @@ impl<H: Handler> Crew<H> {
         telemetry::handled(&self.queue, took, treated.is_ok());
         self.control.counters.handled(took);
         self.tell_breaker(message, treated.as_ref().map_err(|(_, wish)| *wish));
-        treated.inspect_err(|_| count(&self.control.counters.failures))
+        treated.inspect_err(|(_, wish)| {
+            if *wish != Wish::NotNow {
+                count(&self.control.counters.failures);
+            }
+        })
     }
 
     /// Whether the breaker lets the message through.
@@ -261,6 +273,12 @@ impl<H: Handler> Crew<H> {
         }
         Ok(())
     }
+}
+
+/// Gives the batch back as it is; attempts that were counted for it are to be taken back.
+async fn give_back(batch: Batch, taken: &mut Taken) -> Result<Option<Batch>> {
+    taken.is_cut = true;
+    batch.give_back().await.map(|()| None)
 }
 
 /// The count that a statement about attempts answers; 0 without a row.

@@ -28,6 +28,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::broker::Broker;
+
 use super::error::{Error, ErrorKind, Result};
 use super::names::QueueName;
 use super::statements::{self, Statement};

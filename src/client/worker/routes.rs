@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::delivery::Delivery;
 use super::handler::{Handler, HandlerError, Handling};
+use crate::client::dialog_pool::{DialogPool, Repair};
 use crate::client::error::ErrorKind;
 use crate::client::message::MessageKind;
 use crate::client::names::{MessageTypeName, ServiceName};
@@ -76,16 +77,17 @@ async fn hear<H: Handler>(handler: &H, delivery: &mut Delivery<'_>) -> Result<()
     }
 }
 
-/// The handlers of a worker.
+/// The handlers of a worker, and the pool whose dialogs it repairs.
 pub(super) struct Routes<H> {
     main: H,
     by_type: HashMap<String, Arc<dyn AnyHandler>>,
     by_service: HashMap<String, Arc<dyn AnyHandler>>,
+    pool: Option<DialogPool>,
 }
 
 impl<H: Handler> Routes<H> {
     pub(super) fn new(main: H) -> Self {
-        Self { main, by_type: HashMap::new(), by_service: HashMap::new() }
+        Self { main, by_type: HashMap::new(), by_service: HashMap::new(), pool: None }
     }
 
     pub(super) fn add(&mut self, message_type: &MessageTypeName, handler: impl Handler) {
@@ -94,6 +96,10 @@ impl<H: Handler> Routes<H> {
 
     pub(super) fn add_service(&mut self, service: &ServiceName, handler: impl Handler) {
         self.by_service.insert(service.as_str().to_owned(), Arc::new(handler));
+    }
+
+    pub(super) fn set_pool(&mut self, pool: DialogPool) {
+        self.pool = Some(pool);
     }
 
     /// Treats a message by its service, kind and type, and ends our side of a conversation that is over.
@@ -110,7 +116,18 @@ impl<H: Handler> Routes<H> {
             Some(handler) => handler.hear(delivery).await?,
             None => hear(&self.main, delivery).await?,
         }
-        if message.ends_conversation() { end_quietly(delivery).await } else { Ok(()) }
+        if message.ends_conversation() { self.conclude(delivery).await } else { Ok(()) }
+    }
+
+    /// Lets the pool repair a dialog of its own; ends our side of any other conversation.
+    async fn conclude(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        let Some(pool) = &self.pool else { return end_quietly(delivery).await };
+        match pool.on_error(delivery.batch, delivery.message).await? {
+            Repair::NotOurs => end_quietly(delivery).await,
+            Repair::Busy => Err(HandlerError::not_now("a call of the pool has the dialog in hand")),
+            // Ending a dialog that was left open would delete what is pending on it.
+            Repair::Done { .. } | Repair::LeftOpen => Ok(()),
+        }
     }
 }
 

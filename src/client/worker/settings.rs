@@ -7,6 +7,7 @@ use super::breaker::BreakerPolicy;
 use super::handler::Handler;
 use super::trouble::{WhenBrokerChanges, WhenUnavailable};
 use super::{GIVING_BACK, Worker};
+use crate::client::dialog_pool::DialogPool;
 use crate::client::error::{Error, Result};
 use crate::client::names::{MessageTypeName, ServiceName};
 use crate::client::poison::{PoisonAction, PoisonPolicy};
@@ -125,6 +126,14 @@ impl<H: Handler> Worker<H> {
     {
         self.routes.add_service(&service.try_into()?, handler);
         Ok(self)
+    }
+
+    /// For a queue of the sending side: Error and EndDialog messages go to this pool after the hooks have heard of them, so
+    /// that what is pending on a failed dialog is sent again or kept, as [`DialogPool::on_error`] says, before our side of
+    /// the conversation is ended. Without it the worker ends our side at once, and what was pending is gone.
+    pub fn repairs(mut self, pool: &DialogPool) -> Self {
+        self.routes.set_pool(pool.clone());
+        self
     }
 
     /// How many conversation groups are worked on at the same time, each on a connection of its own; 1 if not set.
