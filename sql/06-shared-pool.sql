@@ -17,6 +17,7 @@ IF OBJECT_ID(N'ssbroker.pool_dialogs', N'U') IS NULL
         from_service_name nvarchar(256) NOT NULL,
         to_service_name nvarchar(256) NOT NULL,
         contract_name nvarchar(256) NOT NULL,
+        CONSTRAINT [ck_pool_dialogs_name] CHECK (pool_name <> N''),
         CONSTRAINT [pk_pool_dialogs] PRIMARY KEY (pool_name, route, place)
     );
 GO

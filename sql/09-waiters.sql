@@ -7,7 +7,7 @@ GO
 IF OBJECT_ID(N'ssbroker.waiters', N'U') IS NULL
     CREATE TABLE [ssbroker].[waiters] (
         conversation_handle uniqueidentifier NOT NULL CONSTRAINT [pk_waiters] PRIMARY KEY,
-        requester nvarchar(128) NOT NULL,
+        requester nvarchar(128) COLLATE Latin1_General_BIN2 NOT NULL,
         note nvarchar(400) NULL,
         created datetime2(3) NOT NULL,
         deadline datetime2(3) NOT NULL,
@@ -16,6 +16,7 @@ IF OBJECT_ID(N'ssbroker.waiters', N'U') IS NULL
         message_body varbinary(max) NULL,
         is_ended bit NOT NULL,
         error_code int NULL,
-        error_text nvarchar(3000) NULL
+        error_text nvarchar(3000) NULL,
+        CONSTRAINT [ck_waiters_requester] CHECK (requester <> N'')
     );
 GO

@@ -25,6 +25,8 @@ IF OBJECT_ID(N'ssbroker.work_items', N'U') IS NULL
         message_enqueue_time datetime2(3) NULL,
         priority int NOT NULL,
         message_body varbinary(max) NULL,
+        CONSTRAINT [ck_work_items_lease]
+            CHECK (lease IS NULL AND leased_until IS NULL OR lease IS NOT NULL AND leased_until IS NOT NULL),
         INDEX [ix_work_items_queue] CLUSTERED (queue_name, id),
         INDEX [ix_work_items_group] (conversation_group_id, id)
     );

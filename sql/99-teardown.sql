@@ -1,4 +1,4 @@
--- Removes what 02, 03 and 05 to 11 made, in the order the server enforces: notifications, services, queues, contract, types.
+-- Removes what 02, 03 and 05 to 12 made, in the order the server enforces: notifications, services, queues, contract, types.
 --
 -- Messages and conversations of these services go with them. Running it again does nothing.
 IF EXISTS (SELECT 1 FROM sys.event_notifications WHERE name = N'DigestQueueActivation')
@@ -35,4 +35,5 @@ IF OBJECT_ID(N'ssbroker.delayed_messages', N'U') IS NOT NULL DROP TABLE [ssbroke
 IF OBJECT_ID(N'ssbroker.waiters', N'U') IS NOT NULL DROP TABLE [ssbroker].[waiters];
 IF OBJECT_ID(N'ssbroker.retries', N'U') IS NOT NULL DROP TABLE [ssbroker].[retries];
 IF OBJECT_ID(N'ssbroker.work_items', N'U') IS NOT NULL DROP TABLE [ssbroker].[work_items];
+IF OBJECT_ID(N'ssbroker.handled_messages', N'U') IS NOT NULL DROP TABLE [ssbroker].[handled_messages];
 GO

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! A [`DialogPool`](client::DialogPool) keeps dialogs for many messages and lets the target end them, so that none is left
-//! behind.
+//! behind. To send in the transaction of business data, on a connection of your own, see [`client::outbox`].
 //!
 //! # Receive
 //!
@@ -94,7 +94,9 @@
 //! Messages of one type can have a handler of their own ([`Worker::on`](client::Worker::on)), and
 //! [`UnknownType`](client::UnknownType) says what becomes of the others. A handler that answers
 //! [`HandlerError::retry_after`](client::HandlerError::retry_after) has its message back later, one that answers
-//! [`HandlerError::refuse`](client::HandlerError::refuse) never. What was parked is found, and brought back, through
+//! [`HandlerError::refuse`](client::HandlerError::refuse) never; one that asks for a body in another form than it has is
+//! refused by itself. Messages come at least once, and [`Worker::skip_repeated`](client::Worker::skip_repeated) handles each
+//! once. What was parked is found, and brought back, through
 //! [`Broker::dead_letters`](client::Broker::dead_letters). For handlers that run too long for an open transaction there is
 //! [`Broker::long_worker`](client::Broker::long_worker).
 //!
@@ -182,6 +184,11 @@
 //! | `ssbroker_batch_messages` | histogram | `queue` | messages of each batch |
 //! | `ssbroker_batches_total` | counter | `queue`, `outcome` | batches `committed`, `given_back`, `rolled_back`, `failed` |
 //! | `ssbroker_handle_seconds` | histogram | `queue`, `outcome` | time of a handler: `ok`, `failed` |
+//! | `ssbroker_message_age_seconds` | histogram | `queue` | from coming into the queue to the call of the handler |
+//! | `ssbroker_active_handlers` | gauge | `queue` | handlers at work |
+//! | `ssbroker_repeated_messages_total` | counter | `queue` | skipped because they were handled before |
+//! | `ssbroker_leases_lost_total` | counter | `queue` | leases of long workers lost to somebody else |
+//! | `ssbroker_breakers_opened_total` | counter | `queue` | handlers of a message type that only failed |
 //! | `ssbroker_parked_messages_total` | counter | `queue`, `action` | put aside: `parked`, `conversation_ended` |
 //! | `ssbroker_retried_messages_total` | counter | `queue` | failed attempts that are tried again |
 //! | `ssbroker_connections_opened_total` | counter | | connections made |
@@ -193,10 +200,8 @@
 //!
 //! # Features
 //!
-//! `activator`, `cli` and `emulator` are on by default. With `default-features = false` only [`client`] is left, without
-//! their dependencies; `json` adds typed JSON bodies to it.
 //! `activator`, `cli`, `emulator` and `metrics` are on by default. With `default-features = false` only [`client`] is left,
-//! without their dependencies. Off by default: `kerberos` (`Integrated Security=true` logs in as the account of this
+//! without their dependencies; `json` adds typed JSON bodies to it. Off by default: `kerberos` (`Integrated Security=true` logs in as the account of this
 //! process; needs the headers of MIT Kerberos to build) and `ntlm` (`Integrated Security=true` with `User ID=DOMAIN\user`
 //! and a password). Both double the dependencies; `ntlm` compiles here, neither has been tried against a domain.
 
@@ -215,3 +220,8 @@ pub mod logging;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So are those of the recipes.
+#[cfg(doctest)]
+#[doc = include_str!("../samples/recipes.md")]
+struct Recipes;

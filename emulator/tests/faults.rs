@@ -182,6 +182,39 @@ async fn event_notifications_are_lost_or_late() {
     assert_eq!(number(&mut connection, NOTICES).await, 2);
 }
 
+/// Spec 4.2: accepted but unacknowledged messages have an empty status.
+#[tokio::test]
+async fn messages_whose_acknowledgement_is_withheld_have_arrived_and_stay_pending_until_it_comes() {
+    const PENDING: &str = "SELECT COUNT(*) FROM sys.transmission_queue WHERE transmission_status = ''";
+    const ARRIVED: &str = "SELECT COUNT(*) FROM dbo.Q";
+    const MORE: &str =
+        "DECLARE @h uniqueidentifier = (SELECT TOP (1) conversation_handle FROM sys.conversation_endpoints
+        WHERE is_initiator = 1); SEND ON CONVERSATION @h ('y')";
+    const KNOWN: &str = "SELECT COUNT(*) FROM sys.conversation_endpoints WHERE is_initiator = 1
+        AND far_broker_instance IS NOT NULL";
+    let (emulator, _hands) = started().await;
+    let mut connection = connected(&emulator, "worker").await;
+    const OBJECTS: &str = "CREATE QUEUE dbo.Q; CREATE SERVICE S ON QUEUE dbo.Q ([DEFAULT]);
+        CREATE QUEUE dbo.N; CREATE SERVICE N ON QUEUE dbo.N";
+    for sql in ["CREATE DATABASE d", "USE d", OBJECTS] {
+        run(&mut connection, sql).await.unwrap();
+    }
+    emulator.faults().withhold_acknowledgements();
+    for sql in [SEND, MORE] {
+        run(&mut connection, sql).await.unwrap();
+    }
+    assert_eq!(number(&mut connection, ARRIVED).await, 2, "one does not hold the next up");
+    assert_eq!((number(&mut connection, PENDING).await, number(&mut connection, KNOWN).await), (2, 0));
+    run(&mut connection, "ALTER QUEUE dbo.Q WITH STATUS = OFF").await.unwrap();
+    run(&mut connection, MORE).await.unwrap();
+    run(&mut connection, "ALTER QUEUE dbo.Q WITH STATUS = ON").await.unwrap();
+    assert_eq!(number(&mut connection, ARRIVED).await, 3, "none arrives twice by itself");
+    assert_eq!(number(&mut connection, PENDING).await, 3);
+    emulator.faults().clear();
+    assert_eq!((number(&mut connection, PENDING).await, number(&mut connection, KNOWN).await), (0, 1));
+    assert_eq!(number(&mut connection, ARRIVED).await, 3);
+}
+
 #[tokio::test]
 async fn a_queue_is_switched_off_under_its_readers() {
     let (emulator, _hands) = started().await;

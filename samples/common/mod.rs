@@ -9,17 +9,23 @@ use ssbroker_emulator::Emulator;
 pub(crate) struct Server {
     pub(crate) connection_string: String,
     /// Goes with the sample.
-    _embedded: Option<Emulator>,
+    embedded: Option<Emulator>,
 }
 
 impl Server {
     /// Takes the argument, or starts the embedded broker.
     pub(crate) async fn from_arguments() -> Result<Self, Box<dyn Error>> {
         if let Some(connection_string) = std::env::args().nth(1) {
-            return Ok(Self { connection_string, _embedded: None });
+            return Ok(Self { connection_string, embedded: None });
         }
         let emulator = Emulator::start().await?;
-        Ok(Self { connection_string: emulator.connection_string("msdb"), _embedded: Some(emulator) })
+        Ok(Self { connection_string: emulator.connection_string("msdb"), embedded: Some(emulator) })
+    }
+
+    /// Whether it is an embedded broker.
+    #[allow(dead_code, reason = "not every sample asks")]
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
     }
 
     /// Connects, and makes the sample's objects unless they exist.

@@ -68,6 +68,8 @@ impl Broker {
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
+    ///
+    /// Dropping the future closes the half-made connection.
     pub async fn with_options(options: BrokerOptions) -> Result<Self> {
         let sessions = SessionPool::new(options.check()?.check_login()?);
         sessions.prove().await?;
@@ -137,6 +139,8 @@ impl Broker {
     ///
     /// # Errors
     /// The server's; [`ErrorKind::CommitUnknown`] when the answer was lost, since the statement may have committed.
+    ///
+    /// Dropping the future leaves it open whether the statement was run; its connection is closed.
     pub async fn execute(&self, sql: &str, values: &[SqlValue]) -> Result<Results> {
         let mut session = self.session().await?;
         let answer = session.execute(&Statement::with_values(sql, values)).await;
@@ -157,6 +161,8 @@ impl Broker {
     ///
     /// # Errors
     /// As [`execute`](Self::execute).
+    ///
+    /// Dropping the future leaves it open how far the batch was run; its connection is closed.
     pub async fn batch(&self, sql: &str) -> Result<Results> {
         let mut session = self.session().await?;
         if statements::may_alter_session(sql) {
@@ -173,7 +179,7 @@ impl Broker {
     /// lost connection.
     ///
     /// # Errors
-    /// The server's, or those of connecting.
+    /// The server's, or those of connecting. Cancelling is safe.
     pub async fn instance(&self) -> Result<BrokerInstance> {
         instance_of(&mut *self.session().await?).await
     }

@@ -132,7 +132,7 @@ impl DeadLetters {
     /// Removes one dead letter; answers whether there was one.
     ///
     /// # Errors
-    /// As [`hand_back`](Self::hand_back).
+    /// As [`hand_back`](Self::hand_back). Dropping the future leaves it open whether it was removed.
     pub async fn remove(&self, id: i64) -> Result<bool> {
         let mut session = self.broker.session().await?;
         let results = session.execute(&statements::delete_dead_letter(id)).await;

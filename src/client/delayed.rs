@@ -42,7 +42,8 @@ impl DialogPool {
     /// [`run_delayed`](Self::run_delayed). All are kept or none.
     ///
     /// # Errors
-    /// `ObjectMissing` without the table of `sql/08-delayed-messages.sql`; `CommitUnknown` when the answer was lost.
+    /// `Config` for a delay of more than 68 years; `ObjectMissing` without the table of `sql/08-delayed-messages.sql`;
+    /// `MessageRefused` for a body above the limit of the options; `CommitUnknown` when the answer was lost.
     /// Dropping the future leaves it open whether they are kept.
     pub async fn send_after(
         &self,
@@ -60,7 +61,7 @@ impl DialogPool {
     /// [`send_after`](Self::send_after), but compared with the server's clock.
     ///
     /// # Errors
-    /// As [`send_after`](Self::send_after).
+    /// As [`send_after`](Self::send_after). Dropping the future leaves it open whether they are kept.
     pub async fn send_at(
         &self,
         destination: &Destination,
@@ -140,6 +141,7 @@ impl DialogPool {
     async fn keep(&self, destination: &Destination, due: Due, messages: &[OutgoingMessage]) -> Result<()> {
         let spec = self.spec_of(destination);
         let mut session = self.broker().session().await?;
+        sending::check_bodies(&*session, messages)?;
         session.begin().await?;
         for message in messages {
             let kept =
@@ -192,7 +194,7 @@ async fn send_claimed(
         return Ok(Attempt::Done(DueSent::default()));
     }
     let messages: Vec<&OutgoingMessage> = due.iter().map(|kept| &kept.message).collect();
-    place.sending(messages.len() as u64, messages.iter().map(|message| message.body.len() as u64).sum());
+    place.sending(messages.iter().copied());
     let opening = Opening::Existing(place.dialog()?);
     let answer = sending::send_many(session, Scope::Joined, opening, &messages).await?;
     if answer.outcomes.iter().any(|outcome| outcome.error().is_some_and(Error::dialog_is_over)) {

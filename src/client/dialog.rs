@@ -214,6 +214,8 @@ impl Dialog {
     ///
     /// # Errors
     /// `Statement` (8410) when it lies beyond the lifetime of the dialog; `DialogOver` when the conversation failed.
+    ///
+    /// Dropping the future leaves it open whether the timer was started.
     pub async fn timer(&self, after: Duration) -> Result<()> {
         let mut session = self.broker.session().await?;
         sending::start_timer(&mut session, Scope::Own, self.conversation, after).await
@@ -242,6 +244,8 @@ impl Dialog {
     /// # Errors
     /// `DialogOver` when it had ended before; `CommitUnknown` when the answer was lost. After an error take it up again
     /// with [`Broker::attach`] and its handle.
+    ///
+    /// Dropping the future leaves it open whether our side was ended; [`Broker::delivery_status`] tells.
     pub async fn end(self) -> Result<()> {
         let mut session = self.broker.session().await?;
         sending::end(&mut session, Scope::Own, self.conversation).await
@@ -250,8 +254,26 @@ impl Dialog {
     /// Ends our side with an error for the peer: a code above 0 and a text of at most 3,000 characters. What we sent and
     /// has not left yet is dropped.
     ///
+    /// ```compile_fail,E0382
+    /// # async fn example(dialog: ssbroker::client::Dialog) -> Result<(), ssbroker::client::Error> {
+    /// dialog.end_with_error(1, "out of paper").await?;
+    /// dialog.send("//t/late", Vec::new()).await?; // as after `end`, the dialog is gone
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// # async fn example(dialog: ssbroker::client::Dialog) -> Result<(), ssbroker::client::Error> {
+    /// dialog.end_with_error(1, "out of paper").await?;
+    /// dialog.end().await?; // and ended once
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`end`](Self::end); [`ErrorKind::Config`] for a code or text outside those limits.
+    ///
+    /// Dropping the future leaves it open whether our side was ended.
     pub async fn end_with_error(self, code: i32, text: &str) -> Result<()> {
         let mut session = self.broker.session().await?;
         sending::end_with_error(&mut session, Scope::Own, self.conversation, code, text).await

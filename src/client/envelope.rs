@@ -84,11 +84,14 @@ impl Envelope {
     /// Reads a body; `None` when it is a raw one.
     ///
     /// # Errors
-    /// [`ErrorKind::Value`](super::ErrorKind::Value) when it begins as an envelope and is none: of a newer version, cut
-    /// off, or damaged.
+    /// [`ErrorKind::BodyUnreadable`](super::ErrorKind::BodyUnreadable) when it begins as an envelope and is none: of a
+    /// newer version, cut off, or damaged.
     pub fn read(body: &Body) -> Result<Option<Self>> {
         match body.as_bytes().strip_prefix(MAGIC) {
-            Some(rest) => decode(rest).map(Some).map_err(|fault| Error::value(format!("envelope: {fault}"))),
+            Some(rest) => {
+                let decoded = decode(rest).map_err(|fault| Error::unreadable(format!("envelope: {fault}")));
+                decoded.map(|(headers, body)| Some(Self { headers, body: Body::from(body) }))
+            }
             None => Ok(None),
         }
     }
@@ -158,7 +161,7 @@ impl Envelope {
     /// The message id, if there is one and it is a UUID.
     #[must_use]
     pub fn message_id(&self) -> Option<Uuid> {
-        self.get_text(Self::MESSAGE_ID).and_then(|text| text.parse().ok())
+        message_id(&self.headers)
     }
 
     /// The id of the message this one answers.
@@ -206,6 +209,14 @@ impl Message {
     /// As [`Envelope::read`].
     pub fn envelope(&self) -> Result<Option<Envelope>> {
         Envelope::read(&self.body)
+    }
+
+    /// The message id of its envelope. It is the same each time the message arrives, also on another conversation. `None`
+    /// for a raw body and for one that cannot be read.
+    #[must_use]
+    pub fn message_id(&self) -> Option<Uuid> {
+        let (headers, _) = decode(self.body.as_bytes().strip_prefix(MAGIC)?).ok()?;
+        message_id(&headers)
     }
 }
 
@@ -326,8 +337,16 @@ fn random_span() -> u64 {
     Uuid::new_v4().as_u64_pair().0.max(1)
 }
 
-/// Reads what stands behind the magic bytes.
-fn decode(rest: &[u8]) -> Result<Envelope, &'static str> {
+/// Header names with their values, in order.
+type Headers = Vec<(String, Vec<u8>)>;
+
+fn message_id(headers: &[(String, Vec<u8>)]) -> Option<Uuid> {
+    let (_, value) = headers.iter().find(|(name, _)| name == Envelope::MESSAGE_ID)?;
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+/// Reads what stands behind the magic bytes: the headers, and the body where it lies.
+fn decode(rest: &[u8]) -> Result<(Headers, &[u8]), &'static str> {
     let mut cursor = Cursor(rest);
     match cursor.number::<1>()? {
         version if version == u64::from(VERSION) => {}
@@ -347,7 +366,7 @@ fn decode(rest: &[u8]) -> Result<Envelope, &'static str> {
     if !head.0.is_empty() {
         return Err("its headers are shorter than it says");
     }
-    Ok(Envelope { headers, body: Body::from(body) })
+    Ok((headers, body))
 }
 
 /// What is still to be read.

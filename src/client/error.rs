@@ -8,6 +8,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use super::body::Body;
 use super::ids::ConversationHandle;
 use super::message::ErrorBody;
 use super::server_codes::{self, Advice};
@@ -75,6 +76,9 @@ pub enum ErrorKind {
     Corrupt,
     /// A value has another type than asked for, or does not fit.
     Value,
+    /// The body of a message is not what it was read as: another encoding, a character that XML cannot hold, damaged JSON
+    /// or a damaged envelope. Reading it again finds the same. See [`Error::body`].
+    BodyUnreadable,
     /// The peer does not speak the protocol as expected.
     Protocol,
     /// The object this was asked of has been closed or has stopped.
@@ -162,6 +166,7 @@ struct Inner {
     text: String,
     server: Option<ServerError>,
     conversation: Option<ConversationHandle>,
+    body: Option<Body>,
     cause: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
@@ -169,16 +174,17 @@ impl Error {
     /// An error of this kind with a lower-case, one-line text.
     #[must_use]
     pub fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { inner: Box::new(Inner { kind, text, server: None, conversation: None, cause: None }) }
+        Self::of(kind, text.into(), None)
     }
 
     /// An error the server reported; its kind is looked up by its number.
     #[must_use]
     pub fn from_server(error: ServerError) -> Self {
-        let kind = kind_of(&error);
-        let (text, server) = (String::new(), Some(error));
-        Self { inner: Box::new(Inner { kind, text, server, conversation: None, cause: None }) }
+        Self::of(kind_of(&error), String::new(), Some(error))
+    }
+
+    fn of(kind: ErrorKind, text: String, server: Option<ServerError>) -> Self {
+        Self { inner: Box::new(Inner { kind, text, server, conversation: None, body: None, cause: None }) }
     }
 
     /// A failure of the caller's own handler, kept as the cause.
@@ -193,6 +199,10 @@ impl Error {
 
     pub(crate) fn value(text: impl Into<String>) -> Self {
         Self::new(ErrorKind::Value, text)
+    }
+
+    pub(crate) fn unreadable(text: impl Into<String>) -> Self {
+        Self::new(ErrorKind::BodyUnreadable, text)
     }
 
     /// The same error with a cause below it.
@@ -212,6 +222,11 @@ impl Error {
 
     pub(crate) fn on_conversation(mut self, conversation: ConversationHandle) -> Self {
         self.inner.conversation = Some(conversation);
+        self
+    }
+
+    pub(crate) fn about_body(mut self, body: Body) -> Self {
+        self.inner.body = Some(body);
         self
     }
 
@@ -243,11 +258,17 @@ impl Error {
         self.server().map(|error| error.number)
     }
 
-    /// The conversation of the request that failed, if it was a request and its dialog had been begun; that of the message
-    /// whose body is too long for a receiver.
+    /// The conversation it is about: that of a request that failed, if its dialog had been begun; that of a message whose
+    /// body could not be read by [`Message::read_body`](super::Message::read_body), or is too long for a receiver.
     #[must_use]
     pub fn conversation(&self) -> Option<ConversationHandle> {
         self.inner.conversation
+    }
+
+    /// The body that [`Message::read_body`](super::Message::read_body) could not read, byte for byte.
+    #[must_use]
+    pub fn body(&self) -> Option<&Body> {
+        self.inner.body.as_ref()
     }
 
     /// What the Error message of the conversation says, for [`ErrorKind::RequestFailed`].
@@ -325,6 +346,7 @@ impl fmt::Debug for Error {
             .field("text", &self.inner.text)
             .field("server", &self.inner.server)
             .field("conversation", &self.inner.conversation)
+            .field("body", &self.inner.body)
             .field("cause", &self.inner.cause)
             .finish()
     }

@@ -33,6 +33,8 @@ pub struct Limits {
     pub messages_per_request: usize,
     /// Body bytes of one request that sends, unless one message is larger.
     pub bytes_per_request: usize,
+    /// Bytes of one body that is sent, [`BrokerOptions::with_max_body`]; `None`: as the server takes.
+    pub sent_body_bytes: Option<usize>,
     /// Conversations of one [`Broker::send_on`].
     pub conversations_per_send: usize,
     /// Messages of a batch received, [`Receive::max_messages`](super::Receive::max_messages).
@@ -66,6 +68,7 @@ impl Limits {
             longest_reconnect_pause: Backoff::reconnect().cap(),
             messages_per_request: statements::SEND_SIZES[statements::SEND_SIZES.len() - 1],
             bytes_per_request: sending::MOST_BYTES,
+            sent_body_bytes: options.max_body,
             conversations_per_send: sending::MOST_HANDLES,
             messages_per_batch: receive::DEFAULT_MESSAGES,
             body_bytes: receive::LARGEST_BODY,

@@ -12,6 +12,7 @@ mod dialog;
 mod dialog_pool;
 mod envelope;
 mod error;
+mod handled;
 mod ids;
 mod inspection;
 mod limits;
@@ -34,6 +35,7 @@ mod session;
 mod statements;
 pub mod telemetry;
 mod topology;
+mod unsent;
 mod values;
 mod worker;
 
@@ -60,7 +62,7 @@ pub use outcome::SendOutcome;
 pub use poison::{DeadLetterCause, PoisonAction, PoisonPolicy, RetrySchedule};
 pub use receive::{Batch, Connectivity, Receive, Receiver};
 pub use request::{
-    DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats,
+    DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats, SharedReply,
     UnfinishedRequest, Wait,
 };
 pub use retry::Backoff;
@@ -68,6 +70,7 @@ pub use rows::{ColumnIndex, ResultSet, Results, Row};
 pub use topology::{
     Finding, QueueSettings, RouteSettings, SentBy, Table, Topology, Validation, Verification,
 };
+pub use unsent::{UnsentMessage, UnsentMessages};
 pub use values::{FromSqlValue, SqlDateTime, SqlValue};
 pub use worker::{
     Delivery, Handler, HandlerError, HandlerFn, Handling, LongHandler, LongWorker, StopReason, UnknownType,

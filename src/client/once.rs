@@ -11,12 +11,14 @@ use uuid::Uuid;
 use super::broker::Broker;
 use super::dialog_pool::{BorrowedPlace, Destination, DialogPool};
 use super::error::{Error, ErrorKind, Result};
+use super::ids::ConversationHandle;
 use super::message::OutgoingMessage;
 use super::outcome;
 use super::pool::random_fraction;
 use super::retry::Backoff;
-use super::session::Session;
-use super::statements::{self, SEND_SIZES};
+use super::sending;
+use super::session::Connection;
+use super::statements::{self, SEND_SIZES, Scope};
 
 /// How often one call replaces a dead dialog or repeats a transaction that lost a deadlock.
 const MOST_ATTEMPTS: u32 = 4;
@@ -51,8 +53,7 @@ impl DialogPool {
             return Ok(Vec::new());
         }
         let mut place = self.borrow_place(destination).await?;
-        let bytes = messages.iter().map(|(_, message)| message.body.len() as u64).sum();
-        place.sending(messages.len() as u64, bytes);
+        place.sending(messages.iter().map(|(_, message)| message));
         let mut attempt = 0;
         loop {
             let outcomes = self.attempt_once(&mut place, messages).await?;
@@ -79,7 +80,8 @@ impl DialogPool {
     ) -> Result<Vec<SendOnce>> {
         let mut session = self.broker().session().await?;
         session.begin().await?;
-        let sent = send_chunks(&mut session, place, messages).await;
+        let dialog = place.dialog()?;
+        let sent = send_chunks(&mut *session, Scope::Joined, dialog, messages).await;
         let keep = sent.as_ref().is_ok_and(|sent| !sent.rolled_back && !sent.outcomes.iter().any(is_over));
         if keep {
             session.commit().await?;
@@ -109,21 +111,26 @@ impl Broker {
     }
 }
 
-struct Attempt {
-    outcomes: Vec<SendOnce>,
-    rolled_back: bool,
+/// What one transaction has tried.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) outcomes: Vec<SendOnce>,
+    /// Whether the transaction can only be rolled back, or was.
+    pub(super) rolled_back: bool,
 }
 
-async fn send_chunks(
-    session: &mut Session,
-    place: &BorrowedPlace,
+/// Sends in the open transaction of a connection.
+pub(super) async fn send_chunks(
+    connection: &mut impl Connection,
+    scope: Scope,
+    dialog: ConversationHandle,
     messages: &[(Uuid, OutgoingMessage)],
 ) -> Result<Attempt> {
-    let dialog = place.dialog()?;
+    sending::check_bodies(connection, messages.iter().map(|(_, message)| message))?;
     let mut attempt = Attempt { outcomes: Vec::new(), rolled_back: false };
     for chunk in messages.chunks(SEND_SIZES[SEND_SIZES.len() - 1]) {
         let chunk: Vec<&(Uuid, OutgoingMessage)> = chunk.iter().collect();
-        let response = session.execute_response(&statements::send_once(dialog, &chunk)).await?;
+        let response = connection.run(&statements::send_once(scope, dialog, &chunk)).await?;
         let answer = outcome::decode(chunk.len(), response).map_err(|error| {
             error.during(format!("sending once on {dialog} (tables of sql/07-sending.sql)"))
         })?;

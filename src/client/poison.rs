@@ -25,19 +25,36 @@ pub enum PoisonAction {
 pub struct RetrySchedule {
     pauses: Backoff,
     most: u32,
+    max_age: Option<Duration>,
 }
 
 impl RetrySchedule {
     /// At most `most` later attempts, at least 1, with these pauses before them.
     #[must_use]
     pub fn new(pauses: Backoff, most: u32) -> Self {
-        Self { pauses, most: most.max(1) }
+        Self { pauses, most: most.max(1), max_age: None }
+    }
+
+    /// Gives a message up that would be older than this at its next attempt, counted from when it came into the queue: it is
+    /// a dead letter with the cause [`Expired`](DeadLetterCause::Expired). The queue's time is the server's and compared with
+    /// the clock of this machine. No limit if not set.
+    #[must_use]
+    pub fn with_max_age(mut self, age: Duration) -> Self {
+        self.max_age = Some(age);
+        self
     }
 
     /// How many later attempts there are.
     #[must_use]
     pub fn most(&self) -> u32 {
         self.most
+    }
+}
+
+impl RetrySchedule {
+    /// Whether a message of this age would be too old after the delay.
+    fn is_over(&self, age: Duration, delay: Duration) -> bool {
+        self.max_age.is_some_and(|most| age.saturating_add(delay) > most)
     }
 }
 
@@ -119,22 +136,30 @@ impl PoisonPolicy {
         match (failure.wish, self.retries) {
             (Wish::Refuse, _) => self.last(attempts, DeadLetterCause::Refused),
             (Wish::Interrupted, _) => self.last(failure.earlier, DeadLetterCause::Interrupted),
+            (Wish::Blocked(delay), Some(schedule)) if !schedule.is_over(failure.age, delay) => {
+                Verdict::RetryLater { attempts: failure.earlier, retries: failure.retries, delay }
+            }
+            (Wish::Blocked(_), _) => self.last(failure.earlier, DeadLetterCause::Expired),
             (Wish::Later(delay), Some(schedule)) => self.later(attempts, failure, schedule, delay),
             (_, schedule) => match schedule {
                 _ if !failure.is_retry && attempts < self.max_attempts => Verdict::TryAgain,
                 Some(schedule) => {
                     self.later(attempts, failure, schedule, schedule.pauses.delay(failure.retries, jitter))
                 }
+                None if failure.wish == Wish::TimedOut => self.last(attempts, DeadLetterCause::TimedOut),
                 None => self.last(attempts, DeadLetterCause::Attempts),
             },
         }
     }
 
     fn later(&self, attempts: u32, failure: Failure, schedule: RetrySchedule, delay: Duration) -> Verdict {
-        if failure.retries < schedule.most {
-            return Verdict::RetryLater { attempts, retries: failure.retries + 1, delay };
+        if failure.retries >= schedule.most {
+            return self.last(attempts, DeadLetterCause::Retries);
         }
-        self.last(attempts, DeadLetterCause::Retries)
+        if schedule.is_over(failure.age, delay) {
+            return self.last(attempts, DeadLetterCause::Expired);
+        }
+        Verdict::RetryLater { attempts, retries: failure.retries + 1, delay }
     }
 
     fn last(&self, attempts: u32, cause: DeadLetterCause) -> Verdict {
@@ -162,6 +187,11 @@ pub enum DeadLetterCause {
     Refused,
     /// All later attempts failed.
     Retries,
+    /// All attempts failed, and the last one took longer than
+    /// [`Worker::handler_timeout`](super::Worker::handler_timeout) allows.
+    TimedOut,
+    /// Its next attempt would have come later than [`RetrySchedule::with_max_age`] allows.
+    Expired,
     /// The handler never came to an end: its process died, its lease ran out or its transaction was doomed each time.
     Interrupted,
     /// A text of the table that this version does not know.
@@ -176,6 +206,8 @@ impl DeadLetterCause {
             Self::Attempts => "attempts",
             Self::Refused => "refused",
             Self::Retries => "retries",
+            Self::TimedOut => "timed_out",
+            Self::Expired => "expired",
             Self::Interrupted => "interrupted",
             Self::Other => "other",
         }
@@ -183,7 +215,8 @@ impl DeadLetterCause {
 
     /// From the table.
     pub(crate) fn read(text: &str) -> Self {
-        let known = [Self::Attempts, Self::Refused, Self::Retries, Self::Interrupted];
+        let known =
+            [Self::Attempts, Self::Refused, Self::Retries, Self::TimedOut, Self::Expired, Self::Interrupted];
         known.into_iter().find(|cause| cause.as_str() == text).unwrap_or(Self::Other)
     }
 }
@@ -197,6 +230,10 @@ pub(crate) enum Wish {
     Later(Duration),
     /// No other attempt.
     Refuse,
+    /// It was cancelled because it took too long.
+    TimedOut,
+    /// It was not asked: a breaker has it wait so long.
+    Blocked(Duration),
     /// It was not asked: it has had all its attempts and ended none.
     Interrupted,
     /// The message cannot be treated this very moment; it is no attempt.
@@ -212,6 +249,8 @@ pub(crate) struct Failure {
     pub(crate) retries: u32,
     /// Whether it comes from the retries, not from its queue.
     pub(crate) is_retry: bool,
+    /// How long ago the message came into its queue.
+    pub(crate) age: Duration,
     pub(crate) wish: Wish,
 }
 
@@ -233,7 +272,7 @@ mod tests {
     use super::*;
 
     fn failed(earlier: u32) -> Failure {
-        Failure { earlier, retries: 0, is_retry: false, wish: Wish::None }
+        Failure { earlier, retries: 0, is_retry: false, age: Duration::ZERO, wish: Wish::None }
     }
 
     fn parked(attempts: u32, cause: DeadLetterCause) -> Verdict {
@@ -267,7 +306,7 @@ mod tests {
             delay: Duration::from_secs(seconds),
         };
         assert_eq!(policy.judge(failed(1), 1.0), later(2, 1, 3));
-        let retried = |earlier, retries| Failure { earlier, retries, is_retry: true, wish: Wish::None };
+        let retried = |earlier, retries| Failure { retries, is_retry: true, ..failed(earlier) };
         assert_eq!(policy.judge(retried(2, 1), 1.0), later(3, 2, 6));
         assert_eq!(policy.judge(retried(3, 2), 1.0), parked(4, DeadLetterCause::Retries));
     }
@@ -285,8 +324,36 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_would_be_too_old_at_its_next_attempt_is_given_up() {
+        let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        let schedule = RetrySchedule::new(Backoff::new(second, second), 10).with_max_age(minute);
+        let policy = PoisonPolicy::new(1, PoisonAction::Park).with_retries(schedule);
+        let aged = |age, wish| Failure { age, wish, ..failed(0) };
+        let later = |attempts, retries, delay| Verdict::RetryLater { attempts, retries, delay };
+        assert_eq!(policy.judge(aged(minute - second, Wish::None), 1.0), later(1, 1, second));
+        assert_eq!(policy.judge(aged(minute, Wish::None), 1.0), parked(1, DeadLetterCause::Expired));
+        let wait = Wish::Blocked(second);
+        assert_eq!(policy.judge(aged(second, wait), 1.0), later(0, 0, second), "waiting is no attempt");
+        assert_eq!(policy.judge(aged(minute, wait), 1.0), parked(0, DeadLetterCause::Expired));
+    }
+
+    #[test]
+    fn an_attempt_that_takes_too_long_is_a_failed_one_and_names_itself_in_the_end() {
+        let timed_out = |earlier| Failure { wish: Wish::TimedOut, ..failed(earlier) };
+        let policy = PoisonPolicy::new(2, PoisonAction::Park);
+        assert_eq!(policy.judge(timed_out(0), 1.0), Verdict::TryAgain);
+        assert_eq!(policy.judge(timed_out(1), 1.0), parked(2, DeadLetterCause::TimedOut));
+    }
+
+    #[test]
     fn a_cause_is_read_as_it_was_written() {
-        for cause in [DeadLetterCause::Attempts, DeadLetterCause::Refused, DeadLetterCause::Interrupted] {
+        for cause in [
+            DeadLetterCause::Attempts,
+            DeadLetterCause::Refused,
+            DeadLetterCause::TimedOut,
+            DeadLetterCause::Expired,
+            DeadLetterCause::Interrupted,
+        ] {
             assert_eq!(DeadLetterCause::read(cause.as_str()), cause);
         }
         assert_eq!(DeadLetterCause::read("boredom"), DeadLetterCause::Other);

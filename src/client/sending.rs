@@ -41,6 +41,7 @@ pub(crate) async fn send(
     conversation: ConversationHandle,
     message: &OutgoingMessage,
 ) -> Result<()> {
+    check_bodies(session, [message])?;
     let span = telemetry::send_span(Some(conversation), 1, message.body.len());
     let sent = run(session, scope, &statements::send(conversation, message)).instrument(span).await;
     if sent.is_ok() {
@@ -65,6 +66,7 @@ pub(crate) async fn send_on(
             "a message can be sent on {MOST_HANDLES} conversations at once, not {count}"
         )));
     }
+    check_bodies(session, [message])?;
     let span = telemetry::send_span(None, conversations.len(), message.body.len());
     let sent = run(session, scope, &statements::send_on(conversations, message)).instrument(span).await;
     if sent.is_ok() {
@@ -83,6 +85,7 @@ pub(crate) async fn send_many(
     opening: Opening<'_>,
     messages: &[&OutgoingMessage],
 ) -> Result<SendAnswer> {
+    check_bodies(session, messages.iter().copied())?;
     let chunks = split(messages);
     match (scope, chunks.as_slice()) {
         (_, [chunk]) => send_chunk(session, scope, opening, chunk).await,
@@ -107,7 +110,28 @@ pub(crate) async fn send_as_guest(
     opening: Opening<'_>,
     messages: &[&OutgoingMessage],
 ) -> Result<SendAnswer> {
+    check_bodies(connection, messages.iter().copied())?;
     send_chunks(connection, Scope::Guest, opening, &split(messages)).await
+}
+
+/// Refuses a body that is larger than the connection's options allow.
+pub(crate) fn check_bodies<'m>(
+    connection: &impl Connection,
+    messages: impl IntoIterator<Item = &'m OutgoingMessage>,
+) -> Result<()> {
+    let Some(limit) = connection.max_body() else { return Ok(()) };
+    let too_large = messages.into_iter().find(|message| message.body.len() > limit);
+    match too_large {
+        None => Ok(()),
+        Some(message) => Err(Error::new(
+            ErrorKind::MessageRefused,
+            format!(
+                "nothing was sent: a body of type {} has {} bytes, more than the {limit} allowed",
+                message.message_type,
+                message.body.len()
+            ),
+        )),
+    }
 }
 
 /// The queue of a service in this database.

@@ -26,6 +26,12 @@ const ABSENCES: &[Absence] = &[
         why: "only session, pool and outbox name the driver",
     },
     Absence {
+        below: &["src/client"],
+        except: &[],
+        words: &["WITH CLEANUP"],
+        why: "cleaning a conversation away tells nobody, so it is left to the command line (case C050)",
+    },
+    Absence {
         below: &["src/activator"],
         except: &[],
         words: &["crate::cli::", "tiberius", "bb8", "ssbroker_emulator"],

@@ -33,7 +33,7 @@ async fn every_script_runs_twice_and_the_tear_down_leaves_nothing() {
     broker.batch("CREATE DATABASE scripts").await.unwrap();
     let broker = Broker::connect(&embedded.emulator.connection_string("scripts")).await.unwrap();
     let scripts = scripts();
-    assert_eq!(scripts.len(), 12);
+    assert_eq!(scripts.len(), 13);
     let mut most = 0;
     for script in &scripts {
         let text = std::fs::read_to_string(script).unwrap();
@@ -53,5 +53,23 @@ fn every_script_passes_microsofts_parser() {
         return;
     }
     let output = Command::new(tool).args(scripts()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn the_t_sql_of_the_recipes_passes_microsofts_parser() {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tools/tsql-check");
+    if !tool.exists() {
+        println!("skipped: {} is not there", tool.display());
+        return;
+    }
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/samples/recipes.md")).unwrap();
+    let fenced = page.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let in_rust = page.split("CHANGES: &str = \"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let texts: Vec<&str> = fenced.chain(in_rust).collect();
+    assert_eq!(texts.len(), 3);
+    let script = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(script.path(), texts.join("\nGO\n")).unwrap();
+    let output = Command::new(tool).arg(script.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -187,20 +187,9 @@ async fn c104_a_login_that_may_not_see_pending_messages_is_told_so() {
 #[tokio::test]
 async fn a_target_database_whose_broker_is_off_is_named_as_the_reason() {
     let stage = Stage::start().await;
-    let emulator = &stage.backend.embedded.emulator;
-    let master = Broker::connect(&emulator.connection_string("master")).await.unwrap();
-    master.batch("CREATE DATABASE b").await.unwrap();
-    master.batch("ALTER DATABASE ssb1 SET TRUSTWORTHY ON").await.unwrap();
-    let b = Broker::connect(&emulator.connection_string("b")).await.unwrap();
+    let b = stage.far_database().await;
+    let master = stage.master().await;
     let objects = &stage.objects;
-    let (request, reply, contract) = (&objects.request, &objects.reply, &objects.contract);
-    b.batch(&format!(
-        "CREATE MESSAGE TYPE [{request}] VALIDATION = NONE; CREATE MESSAGE TYPE [{reply}] VALIDATION = NONE;
-         CREATE CONTRACT [{contract}] ([{request}] SENT BY INITIATOR, [{reply}] SENT BY TARGET); CREATE QUEUE q;
-         CREATE SERVICE [//far] ON QUEUE q ([{contract}]); GRANT SEND ON SERVICE::[//far] TO public;"
-    ))
-    .await
-    .unwrap();
     let dialog = send_to(&stage, "//far").await;
     let status = objects.broker.delivery_status(dialog.handle()).await.unwrap();
     assert_eq!(status.is_delivered(), Some(true), "{status:?}");

@@ -112,3 +112,23 @@ async fn a_dialog_the_peer_ended_is_not_used_again_once_the_pool_is_told() {
     assert_eq!(objects.broker.requests_sent() - before, 1);
     assert_eq!(pool.stats().ended_by_peer, 1);
 }
+
+/// What a peak has begun need not stay.
+#[tokio::test]
+async fn dialogs_that_nobody_used_for_a_while_are_retired_and_those_in_use_are_not() {
+    let objects = objects().await;
+    let end_of_stream = MessageTypeName::new(&objects.end_of_stream).unwrap();
+    let options = PoolOptions::default().width(4).end_of_stream(end_of_stream);
+    let pool = objects.broker.dialog_pool(options).unwrap();
+    for _ in 0..4 {
+        // Without a key each call takes the next dialog.
+        pool.send(&objects.destination(), &objects.messages(1)).await.unwrap();
+    }
+    pool.retire_idle(Duration::from_secs(3600)).await.unwrap();
+    assert_eq!((pool.stats().open, pool.stats().retired), (4, 0));
+    let on_loan = pool.outbox(&objects.destination()).await.unwrap();
+    pool.retire_idle(Duration::ZERO).await.unwrap();
+    assert_eq!((pool.stats().open, pool.retiring().len()), (1, 3));
+    drop(on_loan);
+    pool.send(&objects.destination(), &objects.messages(1)).await.unwrap();
+}

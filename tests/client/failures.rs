@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ssbroker::client::{
-    Backoff, Broker, ErrorKind, HandlerError, MessageKind, PoisonAction, PoisonPolicy, QueueName,
-    RetrySchedule, handler_fn,
+    Backoff, Body, Broker, DeadLetterCause, ErrorKind, HandlerError, MessageKind, MessageTypeName,
+    OutgoingMessage, PoisonAction, PoisonPolicy, QueueName, RetrySchedule, handler_fn,
 };
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -91,6 +91,46 @@ async fn a_failing_message_does_not_make_its_whole_batch_be_handled_again_and_ag
     println!("{handled} handler calls for 100 messages with one poison message among them");
     assert!((101..=170).contains(&handled), "{handled}");
     assert_eq!((objects.replies(99).await.len(), objects.rows("dead_letters").await), (99, 1));
+}
+
+/// Case C013: control characters, as a reference and as a raw byte.
+#[tokio::test]
+async fn c013_a_body_that_xml_cannot_hold_is_a_dead_letter_at_once_with_its_bytes_and_the_loop_goes_on() {
+    let objects = objects().await;
+    let bodies: [&[u8]; 4] = [b"<r/>", b"<r a=\"x&#x4;\"/>", b"<r>\0</r>", b"<r>ok</r>"];
+    let message_type = MessageTypeName::new(&*objects.request).unwrap();
+    let messages = bodies.map(|body| OutgoingMessage::new(message_type.clone(), body));
+    let builder = objects.broker.dialog(&*objects.initiator, &*objects.target).contract(&*objects.contract);
+    builder.begin_with(&messages).await.unwrap();
+    let errors = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&errors);
+    let reply = MessageTypeName::new(&*objects.reply).unwrap();
+    let handler = handler_fn(move |delivery| {
+        let (seen, reply) = (Arc::clone(&seen), reply.clone());
+        Box::pin(async move {
+            let read = delivery.message().read_body(Body::to_xml_text);
+            let text = read.inspect_err(|error| seen.lock().unwrap().push(error.clone()))?;
+            Ok(delivery.reply(&reply, Body::utf8(text)).await?)
+        })
+    });
+    let policy = PoisonPolicy::default().with_retries(RetrySchedule::default());
+    drain(objects.broker.worker(objects.queue(), handler).poison(policy)).await;
+    assert_eq!(objects.replies(2).await, ["<r/>", "<r>ok</r>"]);
+    assert_eq!((objects.rows("retries").await, objects.rows("attempts").await), (0, 0));
+    let letters = objects.broker.dead_letters().list(None, 0, 10).await.unwrap();
+    let errors = std::mem::take(&mut *errors.lock().unwrap());
+    assert_eq!((letters.len(), errors.len()), (2, 2), "each is read once and never again");
+    for ((letter, error), bytes) in letters.iter().zip(errors.iter()).zip(&bodies[1..3]) {
+        assert_eq!((letter.cause, letter.attempts), (DeadLetterCause::Refused, 1));
+        assert!(letter.reason.contains("the body is not xml"), "{}", letter.reason);
+        let kept = objects.broker.dead_letters().get(letter.id).await.unwrap().unwrap();
+        assert_eq!(kept.body.unwrap().as_bytes(), *bytes);
+        assert_eq!(
+            (error.kind(), error.conversation()),
+            (ErrorKind::BodyUnreadable, Some(letter.conversation))
+        );
+        assert_eq!(error.body().unwrap().as_bytes(), *bytes);
+    }
 }
 
 /// Messages that are refused at once are put aside in the batch; the others are handled at most twice all the same.

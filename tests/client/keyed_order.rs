@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ssbroker::client::{Delivery, Handler, HandlerError, PoolOptions, QueueName};
+use tokio::sync::watch;
 
 use super::objects::Objects;
 
@@ -15,12 +16,15 @@ const READERS: usize = 8;
 #[derive(Clone)]
 struct Recorder {
     seen: Arc<Mutex<HashMap<String, Vec<u32>>>>,
+    /// How many there were.
+    handled: Arc<watch::Sender<usize>>,
+    /// How long the work on one of them lasts.
     work: Duration,
 }
 
 impl Recorder {
     fn new(work: Duration) -> Self {
-        Self { seen: Arc::default(), work }
+        Self { seen: Arc::default(), handled: Arc::default(), work }
     }
 }
 
@@ -32,6 +36,7 @@ impl Handler for Recorder {
         }
         let (key, number) = text.split_once(':').ok_or("no key")?;
         self.seen.lock().unwrap().entry(key.to_owned()).or_default().push(number.parse()?);
+        self.handled.send_modify(|handled| *handled += 1);
         Ok(())
     }
 }
@@ -103,13 +108,13 @@ async fn time_with(readers: usize) -> Duration {
     let worker = objects.broker.worker(queue, recorder.clone()).readers(readers).max_messages(10);
     let (done, finished) = tokio::sync::oneshot::channel::<()>();
     let started = Instant::now();
-    let running = tokio::spawn(worker.run(async {
+    let mut running = tokio::spawn(worker.run(async {
         let _ = finished.await;
     }));
-    let handled = || recorder.seen.lock().unwrap().values().map(Vec::len).sum::<usize>();
-    while handled() < 320 {
-        assert!(!running.is_finished(), "the worker stopped early");
-        tokio::time::sleep(Duration::from_millis(1)).await;
+    let mut handled = recorder.handled.subscribe();
+    tokio::select! {
+        all = handled.wait_for(|handled| *handled == 320) => drop(all.unwrap()),
+        stopped = &mut running => panic!("the worker stopped early: {stopped:?}"),
     }
     let elapsed = started.elapsed();
     drop(done);

@@ -11,6 +11,7 @@ mod envelopes;
 mod error_numbers;
 mod failures;
 pub(crate) mod fake_server;
+mod handled_once;
 mod hostile_servers;
 mod keyed_order;
 mod large_bodies;
@@ -25,17 +26,21 @@ mod receiving;
 mod reconnect;
 mod repairs;
 mod requests;
+mod resending;
 mod sending;
 mod sending_cases;
 pub(crate) mod several_addresses;
 mod shared_pools;
+mod shared_replies;
 mod soaking;
 mod stage;
 #[cfg(feature = "metrics")]
 mod telemetry;
 mod topology;
 mod transactions;
+mod unsent;
 mod work;
+mod worker_settings;
 mod workers;
 
 /// The soaks of `samples/soak`, which run here with small budgets.

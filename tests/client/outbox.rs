@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use ssbroker::client::{ErrorKind, PoolOptions, QueueName, server_codes};
+use ssbroker::client::{ErrorKind, OutgoingMessage, PoolOptions, QueueName, SendOnce, server_codes};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
+use uuid::Uuid;
 
 use super::stage::Stage;
 
@@ -156,6 +157,66 @@ async fn a_dropped_guard_has_the_dialog_verified_before_it_is_used_again() {
     let outcomes = pool.send(&stage.objects.destination(), &stage.objects.messages(1)).await.unwrap();
     assert!(outcomes[0].is_sent());
     assert_eq!((pool.stats().begun, pool.stats().replaced), (2, 1));
+}
+
+/// A transaction whose commit may have happened is done again under the same identifier.
+#[tokio::test]
+async fn a_repeated_transaction_sends_once_and_is_told_so_without_being_doomed() {
+    let stage = stage_with_orders().await;
+    let pool = stage.pool(PoolOptions::default().width(1));
+    let mut client = caller(&stage).await;
+    let messages: Vec<(Uuid, OutgoingMessage)> =
+        (1..=2).map(|id| (Uuid::from_u128(id), stage.objects.message(&id.to_string()))).collect();
+    run(&mut client, "SET XACT_ABORT ON").await;
+    for (commit, repeated) in [(false, false), (true, false), (true, true)] {
+        run(&mut client, "BEGIN TRANSACTION").await;
+        let outbox = pool.outbox(&stage.objects.destination()).await.unwrap();
+        let (joined, outcomes) = outbox.send_once(&mut client, &messages).await.unwrap();
+        let as_expected = |outcome: &SendOnce| match outcome {
+            SendOnce::Sent => !repeated,
+            SendOnce::AlreadySent => repeated,
+            _ => false,
+        };
+        assert!(outcomes.len() == 2 && outcomes.iter().all(as_expected), "{outcomes:?}");
+        run(&mut client, "INSERT INTO orders SELECT COUNT(*) FROM orders").await;
+        if commit {
+            run(&mut client, "COMMIT TRANSACTION").await;
+            joined.committed();
+        } else {
+            run(&mut client, "ROLLBACK TRANSACTION").await;
+            joined.rolled_back();
+        }
+    }
+    assert_eq!(stage.number(ORDERS).await, 2, "the transaction of a repeated message can be committed");
+    assert_eq!(stage.objects.waiting().await, ["1", "2"]);
+    assert_eq!((pool.stats().begun, pool.stats().replaced), (1, 0));
+    run(&mut client, "IF @@OPTIONS & 16384 = 0 RAISERROR('XACT_ABORT was changed', 16, 1)").await;
+}
+
+#[tokio::test]
+async fn a_send_under_an_identifier_looks_first_too_and_a_refusal_leaves_the_identifier_free() {
+    let stage = stage_with_orders().await;
+    let pool = stage.pool(PoolOptions::default().width(1));
+    let mut client = caller(&stage).await;
+    pool.send(&stage.objects.destination(), &stage.objects.messages(1)).await.unwrap();
+    let message = |text: &str| [(Uuid::from_u128(1), stage.objects.message(text))];
+    let outbox = pool.outbox(&stage.objects.destination()).await.unwrap();
+    let error = outbox.send_once(&mut client, &message("a")).await.unwrap_err();
+    assert!(error.to_string().contains("no transaction open"), "{error}");
+    run(&mut client, "SET XACT_ABORT ON; BEGIN TRANSACTION").await;
+    let outbox = pool.outbox(&stage.objects.destination()).await.unwrap();
+    stage.fail_all(8489).await;
+    let mut refused = message("a");
+    refused[0].1.message_type = ssbroker::client::MessageTypeName::new(&*stage.objects.reply).unwrap();
+    let (mut joined, outcomes) = outbox.send_once(&mut client, &refused).await.unwrap();
+    let SendOnce::Failed(error) = &outcomes[0] else { panic!("{outcomes:?}") };
+    assert_eq!(error.kind(), ErrorKind::MessageRefused, "{error}");
+    let outcomes = joined.send_once(&mut client, &message("b")).await.unwrap();
+    assert!(matches!(outcomes[0], SendOnce::Sent), "{outcomes:?}");
+    run(&mut client, "COMMIT TRANSACTION").await;
+    joined.committed();
+    assert_eq!(stage.objects.waiting().await, ["0", "b"]);
+    assert_eq!(pool.stats().replaced, 1);
 }
 
 #[tokio::test]

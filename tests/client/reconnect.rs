@@ -11,6 +11,7 @@ use ssbroker_emulator::Emulator;
 use super::soaks::proxy::Proxy;
 use super::soaks::stage::{Stage, target_queue};
 use super::work::child_test;
+use crate::support::until;
 
 /// A stage behind a network that can be cut, and a broker on this side of it.
 async fn behind_a_proxy() -> (Stage, Proxy, Broker) {
@@ -126,9 +127,7 @@ async fn c032_a_backlog_after_an_outage_neither_waits_nor_floods() {
     let handle = worker.handle();
     let running = tokio::spawn(worker.run_forever());
     stage.begin(&["first".to_owned()], false).await.unwrap();
-    while handle.stats().messages < 1 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("the first message is handled", || handle.stats().messages == 1).await;
     in_hand.lock().unwrap().2 = None;
     proxy.cut();
     let texts: Vec<String> = (0..100).map(|number| number.to_string()).collect();
@@ -137,10 +136,7 @@ async fn c032_a_backlog_after_an_outage_neither_waits_nor_floods() {
     }
     proxy.restore().await.unwrap();
     let returned = Instant::now();
-    while handle.stats().messages < 2001 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        assert!(returned.elapsed() < Duration::from_secs(60), "{:?}", handle.stats());
-    }
+    until("the backlog is handled", || handle.stats().messages == 2001).await;
     handle.stop();
     assert_eq!(running.await.unwrap().unwrap(), StopReason::Shutdown);
     let (_, most, first) = *in_hand.lock().unwrap();

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use ssbroker::client::{
-    Body, Broker, BrokerOptions, ErrorKind, MessageKind, MessageTypeName, OutgoingMessage, server_codes,
+    Body, Broker, BrokerOptions, ErrorKind, MessageKind, MessageTypeName, OutgoingMessage, PoolOptions,
+    SqlDateTime, server_codes,
 };
 
 use super::objects::Objects;
@@ -250,4 +251,53 @@ async fn the_broker_instance_is_known_and_enabled() {
     let (_dialog, outcomes) = here.begin_with(&objects.messages(1)).await.unwrap();
     assert!(outcomes[0].is_sent());
     assert_eq!(objects.waiting().await.len(), 1);
+}
+
+/// A `uniqueidentifier` has its first three parts in little-endian order on the wire, and only there.
+#[tokio::test]
+async fn identifiers_and_moments_mean_the_same_on_both_sides() {
+    let objects = objects().await;
+    let id = uuid::Uuid::from_u128(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+    let moment = SqlDateTime { days: 738_000, nanoseconds: 3_600_000_000_100, offset_minutes: Some(-150) };
+    let sql = "SELECT @P1 AS id, CAST(@P1 AS nvarchar(36)) AS text, CAST(@P1 AS binary(16)) AS bytes, @P2 AS moment,
+               CASE WHEN @P2 = @P3 THEN 1 ELSE 0 END AS same";
+    let elsewhere = SqlDateTime { offset_minutes: Some(60), ..moment };
+    let results = objects.broker.execute(sql, &[id.into(), moment.into(), elsewhere.into()]).await.unwrap();
+    let row = results.first_row().unwrap();
+    assert_eq!(row.get::<uuid::Uuid>("id").unwrap(), id);
+    assert_eq!(row.get::<String>("text").unwrap(), "00112233-4455-6677-8899-AABBCCDDEEFF");
+    let bytes = [0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
+    assert_eq!(row.get::<Vec<u8>>("bytes").unwrap(), bytes);
+    assert_eq!(row.get::<SqlDateTime>("moment").unwrap(), moment);
+    assert_eq!(row.get::<i32>("same").unwrap(), 1, "instants are compared, not clocks");
+}
+
+#[tokio::test]
+async fn a_body_above_the_limit_is_refused_before_anything_is_sent_whatever_the_way() {
+    let backend = crate::support::start().await;
+    let objects = Objects::create_with(backend, |options| options.with_max_body(10)).await;
+    let (fits, large) = (objects.message("0123456789"), objects.message("0123456789x"));
+    let builder =
+        || objects.broker.dialog(&*objects.initiator, &*objects.target).contract(&*objects.contract);
+    let dialog = builder().begin().await.unwrap();
+    let pool = objects.broker.dialog_pool(PoolOptions::default()).unwrap();
+    let destination = objects.destination();
+    let both = [fits.clone(), large.clone()];
+    let errors = [
+        dialog.send(&*objects.request, large.body.clone()).await.unwrap_err(),
+        dialog.send_many(&both).await.unwrap_err(),
+        builder().begin_with(&both).await.unwrap_err(),
+        objects.broker.send_on(&[dialog.handle()], &*objects.request, large.body.clone()).await.unwrap_err(),
+        pool.send(&destination, &both).await.unwrap_err(),
+        pool.send_once(&destination, &[(uuid::Uuid::new_v4(), large.clone())]).await.unwrap_err(),
+        pool.send_after(&destination, Duration::ZERO, &both).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::MessageRefused, "{error}");
+        assert!(error.to_string().contains("11 bytes, more than the 10 allowed"), "{error}");
+    }
+    assert_eq!(objects.waiting().await.len(), 0);
+    pool.send(&destination, &[fits]).await.unwrap();
+    assert_eq!(objects.waiting().await, ["0123456789"]);
+    assert_eq!(objects.broker.limits().sent_body_bytes, Some(10));
 }

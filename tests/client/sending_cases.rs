@@ -106,15 +106,13 @@ async fn c014_a_pool_leaves_a_handful_of_endpoints_where_a_dialog_per_message_le
 async fn c018_recycling_by_age_lets_the_target_end_first_and_leaves_nothing() {
     let stage = Stage::start().await;
     let end_of_stream = MessageTypeName::new(&*stage.objects.end_of_stream).unwrap();
-    let pool = stage.pool(
-        PoolOptions::default().width(1).max_age(Duration::from_millis(40)).end_of_stream(end_of_stream),
-    );
+    let pool =
+        stage.pool(PoolOptions::default().width(1).max_age(Duration::ZERO).end_of_stream(end_of_stream));
     let sending = async {
         for number in 0..10 {
             pool.send(&stage.objects.destination(), &[stage.objects.message(&number.to_string())])
                 .await
                 .unwrap();
-            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         pool.close().await.unwrap();
         tokio::time::timeout(Duration::from_secs(10), pool.drained()).await.unwrap();
@@ -141,7 +139,7 @@ async fn c018_recycling_by_age_lets_the_target_end_first_and_leaves_nothing() {
     let stats = pool.stats();
     println!("C018: {} dialogs, each ended by the target first; leaked {}", stats.begun, stats.leaked);
     assert!(
-        stats.begun >= 3 && stats.retired == stats.begun && repairs.len() as u64 == stats.begun,
+        stats.begun == 10 && stats.retired == stats.begun && repairs.len() as u64 == stats.begun,
         "{stats:?}"
     );
     assert_eq!((stats.leaked, stats.retiring, stats.open), (0, 0, 0));

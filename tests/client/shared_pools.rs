@@ -157,3 +157,18 @@ async fn without_the_table_the_error_names_the_script() {
     assert_eq!(error.kind(), ErrorKind::ObjectMissing);
     assert!(error.to_string().contains("sql/06-shared-pool.sql"), "{error}");
 }
+
+#[tokio::test]
+async fn a_process_with_a_smaller_width_is_refused_before_it_can_lose_the_order_of_a_key() {
+    let stage = Stage::start().await;
+    process(&stage, options())
+        .await
+        .send(&stage.objects.destination(), &stage.objects.messages(1))
+        .await
+        .unwrap();
+    let narrow = process(&stage, options().width(2)).await;
+    let error = narrow.send(&stage.objects.destination(), &stage.objects.messages(1)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("width of 3, not 2"), "{error}");
+    assert_eq!(stage.objects.waiting().await.len(), 1);
+}

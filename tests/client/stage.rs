@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ssbroker::client::{
-    BrokerOptions, ConversationHandle, DialogPool, MessageKind, PoolOptions, QueueName, Receiver, Repair,
+    Broker, BrokerOptions, ConversationHandle, DialogPool, MessageKind, PoolOptions, QueueName, Receiver,
+    Repair,
 };
 
 use super::objects::Objects;
@@ -56,6 +57,28 @@ impl Stage {
     pub(crate) async fn target_takes_messages(&self, takes: bool) {
         let status = if takes { "ON" } else { "OFF" };
         self.run(&format!("ALTER QUEUE [{}] WITH STATUS = {status}", self.objects.target_queue)).await;
+    }
+
+    /// A connection to the database `master`.
+    pub(crate) async fn master(&self) -> Broker {
+        Broker::connect(&self.backend.embedded.emulator.connection_string("master")).await.unwrap()
+    }
+
+    /// Makes a second database `b` with the service `//far` on queue `q`, which takes the same contract from anybody.
+    pub(crate) async fn far_database(&self) -> Broker {
+        let master = self.master().await;
+        master.batch("CREATE DATABASE b").await.unwrap();
+        master.batch("ALTER DATABASE ssb1 SET TRUSTWORTHY ON").await.unwrap();
+        let b = Broker::connect(&self.backend.embedded.emulator.connection_string("b")).await.unwrap();
+        let Objects { request, reply, contract, .. } = &self.objects;
+        b.batch(&format!(
+            "CREATE MESSAGE TYPE [{request}] VALIDATION = NONE; CREATE MESSAGE TYPE [{reply}] VALIDATION = NONE;
+             CREATE CONTRACT [{contract}] ([{request}] SENT BY INITIATOR, [{reply}] SENT BY TARGET); CREATE QUEUE q;
+             CREATE SERVICE [//far] ON QUEUE q ([{contract}]); GRANT SEND ON SERVICE::[//far] TO public;"
+        ))
+        .await
+        .unwrap();
+        b
     }
 
     /// The initiator's side of every dialog that is open.

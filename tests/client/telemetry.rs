@@ -73,6 +73,8 @@ fn a_recorder_sees_what_was_sent_received_decided_and_refused() {
     assert_eq!(value(&format!("{} failed", names::HANDLE_SECONDS)), 2.0);
     assert!(value(&format!("{} ok", names::HANDLE_SECONDS)) >= 2.0);
     assert_eq!(value(names::RETRIED_MESSAGES), 1.0);
+    assert!(value(names::MESSAGE_AGE) >= 4.0, "one for each call of a handler");
+    assert_eq!(seen.get(names::ACTIVE_HANDLERS), Some(&0.0), "nobody is at work any more");
     assert_eq!(value(&format!("{} conversation_ended", names::PARKED_MESSAGES)), 1.0);
     assert_eq!(value(&format!("{} begun", names::POOL_DIALOGS)), 1.0);
     assert!(value(names::CONNECTIONS_OPENED) >= 3.0);

@@ -170,8 +170,36 @@ async fn every_table_of_the_library_is_created_and_verified() {
     let (_backend, broker) = broker().await;
     let made = broker.ensure_tables(&Table::ALL).await.unwrap();
     assert_complete(&made);
-    assert_eq!(made.created().len(), 9, "{:?}", made.created());
+    assert_eq!(made.created().len(), 10, "{:?}", made.created());
     assert_complete(&broker.verify_tables(&Table::ALL).await.unwrap());
+}
+
+/// The tables refuse what the library never writes: a lease without its end, and names that are empty.
+#[tokio::test]
+async fn the_tables_refuse_half_a_lease_and_empty_names() {
+    let (_backend, broker) = broker().await;
+    assert_complete(&broker.ensure_tables(&Table::ALL).await.unwrap());
+    let item = "INSERT INTO ssbroker.work_items (queue_name, stored, due, attempts, lease, leased_until, conversation_group_id,
+        conversation_handle, message_sequence_number, service_name, service_contract_name, message_type_name, validation,
+        priority) VALUES (N'q', SYSUTCDATETIME(), SYSUTCDATETIME(), 0, ";
+    let rest = ", NEWID(), NEWID(), 0, N's', N'c', N't', N'N ', 5)";
+    for (lease, is_taken) in [
+        ("NULL, NULL", true),
+        ("NEWID(), SYSUTCDATETIME()", true),
+        ("NEWID(), NULL", false),
+        ("NULL, SYSUTCDATETIME()", false),
+    ] {
+        let taken = broker.batch(&format!("{item}{lease}{rest}")).await;
+        assert_eq!(taken.is_ok(), is_taken, "{lease}: {taken:?}");
+    }
+    for empty in [
+        "INSERT INTO ssbroker.waiters (conversation_handle, requester, created, deadline, is_ended)
+            VALUES (NEWID(), N'', SYSUTCDATETIME(), SYSUTCDATETIME(), 0)",
+        "INSERT INTO ssbroker.pool_dialogs (pool_name, route, place, from_service_name, to_service_name, contract_name)
+            VALUES (N'', 1, 1, N'f', N't', N'c')",
+    ] {
+        assert_eq!(broker.batch(empty).await.unwrap_err().server_number(), Some(547), "{empty}");
+    }
 }
 
 /// Goal L10: plain use creates no object.

@@ -1,10 +1,12 @@
-//! Receiving transactions that end badly (C035, C037, C038): nothing stays open, nothing is lost, the first error is told.
+//! Receiving transactions that end badly (C035, C037, C038, C039): nothing stays open, nothing is lost, the first error is
+//! told, and failures do not add up to roll backs.
 
 use std::time::Duration;
 
-use ssbroker::client::{Batch, Broker, ErrorKind, QueueName, Receiver};
+use ssbroker::client::{Batch, Broker, ErrorKind, PoolOptions, QueueName, Receiver, handler_fn};
 
 use super::stage::Stage;
+use super::work::drain;
 
 async fn stage_with_message() -> (Stage, Receiver) {
     let stage = Stage::start().await;
@@ -129,4 +131,31 @@ async fn c038_a_savepoint_saves_the_transaction_from_an_error_that_does_not_doom
     batch.commit().await.unwrap();
     assert_eq!(stage.number("SELECT SUM(id) FROM done").await, 7);
     assert!(stage.objects.take(&stage.objects.initiator_queue).await[0].ends_conversation());
+}
+
+/// Case C039. That the fifth roll back makes senders wait behind a long reader is a matter of the server's; here is what
+/// the client does about it: its failing handlers leave no roll back behind, whatever the queue's detection says. The
+/// warning of a batch that is out for 30 s is tested where it is made.
+#[tokio::test]
+async fn c039_failing_messages_cause_no_roll_back_and_a_send_passes_a_reader_that_holds_its_messages() {
+    let (stage, mut reader) = stage_with_message().await;
+    let objects = &stage.objects;
+    objects.create_tables().await;
+    let queue = &objects.target_queue;
+    stage.run(&format!("ALTER QUEUE [{queue}] WITH POISON_MESSAGE_HANDLING (STATUS = OFF)")).await;
+    let held = receive(&mut reader).await;
+    let pool = stage.pool(PoolOptions::default().width(6));
+    for _ in 0..6 {
+        pool.send(&objects.destination(), &[objects.message("fails")]).await.unwrap();
+    }
+    let before = stage.backend.embedded.emulator.broker_counters().rollbacks;
+    let handler = handler_fn(|_delivery| Box::pin(async { Err("no use for it".into()) }));
+    drain(objects.broker.worker(objects.queue(), handler)).await;
+    assert_eq!(objects.rows("dead_letters").await, 6);
+    assert_eq!(stage.backend.embedded.emulator.broker_counters().rollbacks - before, 0);
+    let (destination, message) = (objects.destination(), [objects.message("passes")]);
+    let sending = pool.send(&destination, &message);
+    tokio::time::timeout(Duration::from_secs(30), sending).await.expect("a send waits").unwrap();
+    held.commit().await.unwrap();
+    assert_eq!(objects.waiting().await, ["passes"]);
 }

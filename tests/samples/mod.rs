@@ -53,14 +53,28 @@ fn request_reply_shows_replies_an_error_a_time_out_and_a_request_taken_up_again(
 }
 
 #[test]
-fn order_worker_stores_two_orders_and_parks_the_damaged_one() {
+fn order_worker_stores_two_orders_and_parks_the_damaged_one_and_the_impossible_one() {
     let said = output_of("order_worker");
     assert_eq!(
         said[..4],
-        ["placed 3 orders", "the worker stopped: Idle", "stored: order 1, teapot", "stored: order 2, cup"]
+        ["placed 4 orders", "the worker stopped: Idle", "stored: order 1, teapot", "stored: order 3, cup"]
     );
-    assert!(said[4].starts_with("parked after 3 attempts: the body is not a Order in json"), "{said:?}");
-    assert_eq!(said.len(), 5);
+    assert!(said[4].starts_with("parked at attempt 1: the body is not a Order in json"), "{said:?}");
+    assert_eq!(said[5..], ["parked at attempt 3: there are no unicorns today"]);
+}
+
+#[test]
+fn transactional_outbox_sends_nothing_after_a_roll_back_and_once_after_a_commit_that_is_repeated() {
+    let expected = [
+        "at first: 10 in stock, dispatch has been told of 0",
+        "after the roll back: 10 in stock, dispatch has been told of 0",
+        "after the commit: 9 in stock, dispatch has been told of 1",
+        "the commit had happened",
+        "after the repeated sale: 8 in stock, dispatch has been told of 2",
+        "dispatch packs a teapot",
+        "dispatch packs a teapot",
+    ];
+    assert_eq!(output_of("transactional_outbox"), expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! create objects), for the suites that take their backend as an argument.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ssbroker_emulator::value::Timestamp;
 use ssbroker_emulator::{Clock, Emulator, ManualClock};
@@ -118,6 +119,18 @@ pub(crate) async fn all_backends() -> Vec<Arc<dyn Backend>> {
         Err(_) => println!("skipped: no server, since SSBROKER_TEST_SERVER is not set"),
     }
     backends
+}
+
+/// Waits for something that nobody announces, as the counts of a running worker. Fails after a minute, saying what it was.
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting)
+        .await
+        .unwrap_or_else(|_| panic!("in vain: {what}"));
 }
 
 /// Runs a script of `sql/`, batch by batch.

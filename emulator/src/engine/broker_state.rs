@@ -83,6 +83,8 @@ pub(crate) struct BrokerState {
     pub(crate) tasks: Tasks,
     /// Events that a fault plan holds back.
     pub(crate) held_events: HeldEvents,
+    /// Whether a fault plan holds acknowledgements back.
+    pub(crate) withholds_acknowledgements: bool,
     /// Version of the catalogs that monitors and waiting messages were last compared with.
     pub(crate) seen_catalog: u64,
     /// A transaction that changed the catalogs has just committed: what it changed counts from now on.

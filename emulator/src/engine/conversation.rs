@@ -99,8 +99,8 @@ impl Tx<'_> {
 
     /// Why the oldest waiting message of a conversation waits; empty when none does or the handle is unknown.
     pub fn transmission_status(&self, handle: Uuid) -> String {
-        let mut waiting = self.state().transmission.of_handle(handle);
-        waiting.next().map_or_else(String::new, |row| row.status.to_string())
+        let mut pending = self.state().transmission.of_handle(handle);
+        pending.find(|row| !row.arrived).map_or_else(String::new, |row| row.status.to_string())
     }
 
     /// The endpoint of a handle with the lock of its group, read again once the lock is held.

@@ -44,7 +44,7 @@ impl Tx<'_> {
         let Some(sender) = self.state().endpoints.get(send.handle).cloned() else { return };
         self.keep_sent_copy(&sender, send);
         // Behind others that wait, so that the order of the conversation is kept (spec 2.11).
-        let ahead = self.state().transmission.of_handle(send.handle).next();
+        let ahead = self.state().transmission.of_handle(send.handle).find(|row| !row.arrived);
         let ahead = ahead.map(|row| (Arc::clone(&row.status), row.waits_for));
         if let Some((status, waits_for)) = ahead {
             return self.hold(&sender, send, status, waits_for);
@@ -63,7 +63,7 @@ impl Tx<'_> {
     /// Databases with HONOR_BROKER_PRIORITY send urgent conversations before others (spec 1.8).
     pub(super) fn retry_transmission(&mut self) {
         let mut seen = HashSet::new();
-        let waiting = self.state().transmission.iter().filter(|row| seen.insert(row.handle));
+        let waiting = self.state().transmission.iter().filter(|row| !row.arrived && seen.insert(row.handle));
         let mut conversations: Vec<(Reverse<u8>, Uuid)> =
             waiting.map(|row| (Reverse(self.urgency(row)), row.handle)).collect();
         conversations.sort_by_key(|(urgency, _)| *urgency);
@@ -98,7 +98,7 @@ impl Tx<'_> {
     }
 
     fn first_waiting(&self, handle: Uuid) -> Option<Arc<TransmissionRow>> {
-        self.state().transmission.of_handle(handle).next().cloned()
+        self.state().transmission.of_handle(handle).find(|row| !row.arrived).cloned()
     }
 
     /// An ended endpoint whose last message has just gone out is closed now.
@@ -127,12 +127,12 @@ impl Tx<'_> {
                 self.meet_ended_peer(&peer, send)
             }
             Decision::Enqueue(peer, queue, message_type) => {
-                self.acknowledge(sender, send, Some(peer.database));
+                self.acknowledge_arrival(sender, send, peer.database);
                 self.arrive(queue, &peer, message_type, send)
             }
             Decision::Open(database, service, contract, message_type) => {
                 let peer = self.open_target(sender, database, &service, &contract);
-                self.acknowledge(sender, send, Some(database));
+                self.acknowledge_arrival(sender, send, database);
                 self.arrive(QueueKey::new(database, service.queue), &peer, message_type, send)
             }
         }
@@ -279,7 +279,7 @@ impl Tx<'_> {
     }
 
     /// The sender learns that its message has been taken: for local delivery at once (spec 3.2).
-    fn acknowledge(&mut self, sender: &Endpoint, send: &PendingSend, by: Option<DatabaseId>) {
+    pub(super) fn acknowledge(&mut self, sender: &Endpoint, send: &PendingSend, by: Option<DatabaseId>) {
         let ends = send.kind != MessageKind::User;
         let learnt = by.filter(|_| sender.inbound.far_broker_instance.is_none());
         if !ends && learnt.is_none() {
@@ -306,11 +306,22 @@ impl Tx<'_> {
     /// Puts a message into the transmission queue: that of the target's database while the target queue is off, else
     /// that of the sender's (spec 4.3).
     fn hold(&mut self, sender: &Endpoint, send: &PendingSend, status: Arc<str>, waits_for: Option<QueueKey>) {
-        self.core.broker.counters.messages_held += 1;
         let order = self.allocate_transmission();
-        let row = TransmissionRow {
+        let database = waits_for.map_or(sender.database, |queue| queue.database);
+        let row = self.pending_row(order, sender, send);
+        self.keep_pending(TransmissionRow { database, status, waits_for, ..row });
+    }
+
+    pub(super) fn keep_pending(&mut self, row: TransmissionRow) {
+        self.core.broker.counters.messages_held += 1;
+        self.put_transmission(row.order, Some(Arc::new(row)));
+    }
+
+    /// The row of a message that nothing is known of yet.
+    pub(super) fn pending_row(&self, order: i64, sender: &Endpoint, send: &PendingSend) -> TransmissionRow {
+        TransmissionRow {
             order,
-            database: waits_for.map_or(sender.database, |queue| queue.database),
+            database: sender.database,
             handle: sender.handle,
             conversation_id: sender.conversation_id,
             from_initiator: sender.is_initiator,
@@ -323,12 +334,12 @@ impl Tx<'_> {
             message_type: Arc::clone(&send.message_type),
             kind: send.kind,
             body: send.body.clone(),
-            status,
+            status: "".into(),
             priority: sender.priority,
             message_id: send.message_id,
-            waits_for,
-        };
-        self.put_transmission(order, Some(Arc::new(row)));
+            waits_for: None,
+            arrived: false,
+        }
     }
 
     fn instance_of(&self, database: DatabaseId) -> Option<Arc<str>> {
@@ -346,7 +357,7 @@ fn arrival(send: &PendingSend, message_type: Arc<MessageType>) -> Arrival {
     }
 }
 
-fn sent_again(row: &TransmissionRow) -> PendingSend {
+pub(super) fn sent_again(row: &TransmissionRow) -> PendingSend {
     PendingSend {
         handle: row.handle,
         sequence: row.sequence,

@@ -1,5 +1,5 @@
 //! Faults that the engine itself does on request: deadlock victims, sessions killed, brokers renewed, queues switched off,
-//! events lost or late.
+//! events lost or late. Acknowledgements held back are in `acknowledgements.rs`.
 //!
 //! It must not know which occasion calls for a fault.
 

@@ -4,6 +4,7 @@
 //! in is [`Core`]: sessions and transactions directly, everything else by [`Core::statement`], whose closure gets a
 //! [`Tx`] with one method per operation. What cannot go on answers [`Step::Blocked`] and is run again after a wake-up.
 
+mod acknowledgements;
 mod activation;
 mod admission;
 mod application_locks;

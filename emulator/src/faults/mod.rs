@@ -46,10 +46,14 @@ impl Faults {
         self.instance.faults().add(trigger, fault)
     }
 
-    /// Forgets everything planned that has not struck.
+    /// Forgets everything planned that has not struck, and lets acknowledgements come that were withheld.
     pub fn clear(&self) {
         self.instance.faults().clear();
-        self.instance.call(|core| core.set_event_fault(EventFault::None));
+        let now = self.instance.clock().now();
+        self.instance.call(|core| {
+            core.set_event_fault(EventFault::None);
+            core.withhold_acknowledgements(false, now);
+        });
     }
 
     /// Every answer leaves so much later, until the plan's [`end`](PlannedFault::end).
@@ -110,6 +114,13 @@ impl Faults {
     /// then still come when they are due.
     pub fn delay_event_notifications(&self, by: Duration) {
         self.instance.call(|core| core.set_event_fault(EventFault::Delay(by)));
+    }
+
+    /// Messages of applications reach their targets from now on, and stay in the sender's transmission queue: their
+    /// acknowledgements come with [`clear`](Faults::clear) only. Between two servers that happens by itself.
+    pub fn withhold_acknowledgements(&self) {
+        let now = self.instance.clock().now();
+        self.instance.call(|core| core.withhold_acknowledgements(true, now));
     }
 
     fn set_queue_status(&self, database: &str, queue: &str, on: bool) -> Result<(), SqlError> {

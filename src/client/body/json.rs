@@ -33,17 +33,18 @@ impl Body {
     /// T-SQL's `FOR JSON` gives it. Feature `json`.
     ///
     /// # Errors
-    /// [`ErrorKind::Value`](crate::client::ErrorKind::Value) with the type that was asked for, what is wrong, and the line
-    /// and column where.
+    /// [`ErrorKind::BodyUnreadable`](crate::client::ErrorKind::BodyUnreadable) with the type that was asked for, what is
+    /// wrong, and the line and column where.
     pub fn to_json<T: DeserializeOwned>(&self) -> Result<T> {
         if self.is_empty() {
-            return Err(Error::value(format!("the body is empty, not a {} in json", kind::<T>())));
+            return Err(Error::unreadable(format!("the body is empty, not a {} in json", kind::<T>())));
         }
         let parsed = match self.as_bytes() {
             [0xff, 0xfe, ..] | [_, 0, ..] => serde_json::from_str(&self.to_utf16()?),
             _ => serde_json::from_str(self.to_utf8()?),
         };
-        parsed.map_err(|error| Error::value(format!("the body is not a {} in json: {error}", kind::<T>())))
+        parsed
+            .map_err(|error| Error::unreadable(format!("the body is not a {} in json: {error}", kind::<T>())))
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! The broker itself carries bytes and knows no encoding; `nvarchar` bodies are UTF-16LE, `varchar` bodies bytes of a code
 //! page (mostly ASCII or UTF-8 in practice). Nothing here guesses: the reader names the encoding it expects. `text.rs` has
-//! the encodings of text, `xml.rs` those an XML document declares, `json.rs` values by serde.
+//! the encodings of text, `xml.rs` those an XML document declares, `xml_characters.rs` what such a document may
+//! hold, `json.rs` values by serde.
 
 #[cfg(feature = "json")]
 mod json;
 mod text;
 mod xml;
+mod xml_characters;
 
 use std::fmt;
 

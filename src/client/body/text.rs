@@ -50,7 +50,7 @@ impl Body {
     /// Reads the body as UTF-16LE text, skipping a byte order mark.
     ///
     /// # Errors
-    /// [`ErrorKind::Value`](crate::client::ErrorKind::Value) for an odd number of bytes or an unpaired surrogate.
+    /// [`ErrorKind::BodyUnreadable`](crate::client::ErrorKind::BodyUnreadable) for an odd number of bytes or an unpaired surrogate.
     pub fn to_utf16(&self) -> Result<String> {
         let bytes = self.0.strip_prefix(UTF16_MARK).unwrap_or(&self.0);
         decode_utf16(bytes, u16::from_le_bytes)
@@ -59,12 +59,13 @@ impl Body {
     /// Reads the body as UTF-8 text, skipping a byte order mark.
     ///
     /// # Errors
-    /// [`ErrorKind::Value`](crate::client::ErrorKind::Value) when it is not UTF-8; the text says where it stops to be.
+    /// [`ErrorKind::BodyUnreadable`](crate::client::ErrorKind::BodyUnreadable) when it is not UTF-8; the text says where it stops to be.
     pub fn to_utf8(&self) -> Result<&str> {
         let bytes = self.0.strip_prefix(UTF8_MARK).unwrap_or(&self.0);
         str::from_utf8(bytes).map_err(|error| {
             let at = error.valid_up_to();
-            Error::value(format!("the body is not utf-8: byte {at} cannot stand there")).with_cause(error)
+            Error::unreadable(format!("the body is not utf-8: byte {at} cannot stand there"))
+                .with_cause(error)
         })
     }
 }
@@ -72,11 +73,11 @@ impl Body {
 /// Decodes UTF-16 in either byte order, without a mark.
 pub(super) fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String> {
     if !bytes.len().is_multiple_of(2) {
-        return Err(Error::value(format!("the body is not utf-16: it has {} bytes", bytes.len())));
+        return Err(Error::unreadable(format!("the body is not utf-16: it has {} bytes", bytes.len())));
     }
     let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
     String::from_utf16(&units).map_err(|error| {
-        Error::value("the body is not utf-16: a surrogate stands without its partner").with_cause(error)
+        Error::unreadable("the body is not utf-16: a surrogate stands without its partner").with_cause(error)
     })
 }
 

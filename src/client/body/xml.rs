@@ -1,9 +1,11 @@
 //! XML bodies: the encoding of a document, by its byte order mark, its first bytes and its declaration.
 //!
-//! The rules are those of appendix F of the XML recommendation. Nothing here checks whether the document is well-formed.
+//! The rules are those of appendix F of the XML recommendation. Whether the document is well-formed is not checked here,
+//! but for the characters it holds (`xml_characters.rs`).
 
 use super::Body;
 use super::text::{TextEncoding, decode_utf16};
+use super::xml_characters;
 use crate::client::error::{Error, Result};
 
 impl Body {
@@ -15,7 +17,7 @@ impl Body {
     /// US-ASCII, ISO-8859-1 and Windows-1252, or has a character the declared one lacks.
     pub fn xml(document: &str) -> Result<Self> {
         let declared = declared_encoding(document);
-        match Declared::named(declared.unwrap_or("utf-8"))? {
+        match Declared::named(declared.unwrap_or("utf-8")).map_err(Error::value)? {
             Declared::Utf8 => Ok(Self::text(document, TextEncoding::Utf8)),
             Declared::Utf16 => Ok(Self::text(document, TextEncoding::MarkedUtf16)),
             Declared::Bytes(page) => page.encode(document).map(Self),
@@ -28,10 +30,23 @@ impl Body {
     /// A document in UTF-16 may declare anything: T-SQL makes such documents of `nvarchar` text. The declaration stays in
     /// the text.
     ///
+    /// Characters that XML 1.0 cannot hold, as they are or as references such as `&#x4;`, are refused: the server makes such
+    /// documents of control characters in its data, and a parser would fail on them later.
+    ///
     /// # Errors
-    /// [`ErrorKind::Value`](crate::client::ErrorKind::Value) when the bytes are not in the encoding they are declared or
-    /// seem to be in, and for an encoding other than those of [`xml`](Self::xml).
+    /// [`ErrorKind::BodyUnreadable`](crate::client::ErrorKind::BodyUnreadable) when the bytes are not in the encoding they
+    /// are declared or seem to be in, for an encoding other than those of [`xml`](Self::xml), and for such a character; the
+    /// text names what is wrong and where.
     pub fn to_xml_text(&self) -> Result<String> {
+        let text = self.decode_xml()?;
+        match xml_characters::first_forbidden(&text) {
+            Some(forbidden) => Err(Error::unreadable(format!("the body is not xml: {forbidden}"))),
+            None => Ok(text),
+        }
+    }
+
+    /// The same without a look at the characters.
+    pub(crate) fn decode_xml(&self) -> Result<String> {
         match self.0.as_slice() {
             [0xff, 0xfe, rest @ ..] => decode_utf16(rest, u16::from_le_bytes),
             [0xfe, 0xff, rest @ ..] => decode_utf16(rest, u16::from_be_bytes),
@@ -46,10 +61,10 @@ impl Body {
     fn decode_declared(&self, bytes: &[u8]) -> Result<String> {
         // The declaration is ASCII in every encoding that may come here.
         let head: String = bytes.iter().take(256).map(|byte| char::from(*byte)).collect();
-        match Declared::named(declared_encoding(&head).unwrap_or("utf-8"))? {
+        match Declared::named(declared_encoding(&head).unwrap_or("utf-8")).map_err(Error::unreadable)? {
             Declared::Utf8 => self.to_utf8().map(str::to_owned),
             Declared::Utf16 => {
-                Err(Error::value("the document declares utf-16 but is written in single bytes"))
+                Err(Error::unreadable("the document declares utf-16 but is written in single bytes"))
             }
             Declared::Bytes(page) => page.decode(bytes),
         }
@@ -93,17 +108,17 @@ const WINDOWS_1252: [Option<char>; 32] = {
 };
 
 impl Declared {
-    fn named(name: &str) -> Result<Self> {
+    fn named(name: &str) -> Result<Self, String> {
         match name.to_ascii_lowercase().as_str() {
             "utf-8" | "utf8" => Ok(Self::Utf8),
             "utf-16" | "utf-16le" | "utf-16be" | "ucs-2" | "iso-10646-ucs-2" => Ok(Self::Utf16),
             "us-ascii" | "ascii" => Ok(Self::Bytes(Page::Ascii)),
             "iso-8859-1" | "latin1" => Ok(Self::Bytes(Page::Latin1)),
             "windows-1252" | "cp1252" => Ok(Self::Bytes(Page::Windows1252)),
-            _ => Err(Error::value(format!(
+            _ => Err(format!(
                 "the document declares the encoding '{name}'; known are utf-8, utf-16, us-ascii, iso-8859-1 and \
                  windows-1252"
-            ))),
+            )),
         }
     }
 }
@@ -120,7 +135,7 @@ impl Page {
     fn decode(self, bytes: &[u8]) -> Result<String> {
         let character = |(at, byte): (usize, &u8)| {
             self.character(*byte).ok_or_else(|| {
-                Error::value(format!("the body is not {}: byte {at} is {byte:#04x}", self.name()))
+                Error::unreadable(format!("the body is not {}: byte {at} is {byte:#04x}", self.name()))
             })
         };
         bytes.iter().enumerate().map(character).collect()

@@ -4,9 +4,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::super::error::{Error, ErrorKind, Result};
 use super::super::ids::ConversationHandle;
+use super::super::message::OutgoingMessage;
 use super::super::statements::{DialogSpec, Scope};
 use super::destination::Destination;
 use super::places::Leased;
@@ -53,6 +55,11 @@ impl BorrowedPlace {
         self.unsettled == (0, 0)
     }
 
+    /// The largest body that may be sent.
+    pub(crate) fn max_body(&self) -> Option<usize> {
+        self.shared.broker.options().max_body
+    }
+
     /// The route of the dialog.
     pub(crate) fn spec(&self) -> &DialogSpec {
         &self.spec
@@ -68,15 +75,18 @@ impl BorrowedPlace {
         Ok(())
     }
 
-    /// Something may be sent from now on in a transaction that is still open.
-    pub(crate) fn sending(&mut self, messages: u64, bytes: u64) {
-        self.unsettled = (self.unsettled.0 + messages, self.unsettled.1 + bytes);
+    /// These may be sent from now on in a transaction that is still open.
+    pub(crate) fn sending<'m>(&mut self, messages: impl IntoIterator<Item = &'m OutgoingMessage>) {
+        for message in messages {
+            self.unsettled.0 += 1;
+            self.unsettled.1 += message.body.len() as u64;
+        }
     }
 
     /// The transaction is committed.
     pub(crate) fn committed(mut self) {
         let (messages, bytes) = std::mem::take(&mut self.unsettled);
-        self.leased.sent(messages, bytes);
+        self.leased.sent(messages, bytes, Instant::now());
     }
 
     /// The transaction is rolled back.

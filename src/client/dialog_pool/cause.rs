@@ -89,9 +89,9 @@ mod tests {
         }
     }
 
-    /// C040. -9720 is the same restore seen from the other side (specification section 2.12).
+    /// Case C040. -9720 is the same restore seen from the other side (specification section 2.12).
     #[test]
-    fn only_errors_that_say_nothing_about_the_message_are_resent() {
+    fn c040_only_errors_that_say_nothing_about_the_message_are_resent() {
         let gone = [-8489, -8462, -9719, -9720, -28052];
         let agreement = [-8494, -8490, -8425, -8408, -8428, -8498, -8430, -8457, -8437, -9615, -9616, -8495];
         let altered = [-8470, -8487, -8469];

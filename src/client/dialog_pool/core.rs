@@ -38,6 +38,7 @@ pub(super) struct Slot {
 struct OpenDialog {
     conversation: ConversationHandle,
     begun_at: Instant,
+    used_at: Instant,
     sends: u64,
     bytes: u64,
     doubtful: bool,
@@ -46,7 +47,17 @@ struct OpenDialog {
 impl Slot {
     /// A place whose dialog is known from a table.
     pub(super) fn restored(dialog: ConversationHandle, begun_at: Instant, sends: u64, bytes: u64) -> Self {
-        Self { dialog: Some(OpenDialog { conversation: dialog, begun_at, sends, bytes, doubtful: false }) }
+        let used_at = begun_at;
+        Self {
+            dialog: Some(OpenDialog {
+                conversation: dialog,
+                begun_at,
+                used_at,
+                sends,
+                bytes,
+                doubtful: false,
+            }),
+        }
     }
 
     /// The dialog that lies here, and how much was sent on it: messages, bytes.
@@ -94,15 +105,29 @@ impl Slot {
 
     /// A new dialog takes the place.
     pub(super) fn begun(&mut self, conversation: ConversationHandle, now: Instant) {
-        self.dialog = Some(OpenDialog { conversation, begun_at: now, sends: 0, bytes: 0, doubtful: false });
+        self.dialog = Some(OpenDialog {
+            conversation,
+            begun_at: now,
+            used_at: now,
+            sends: 0,
+            bytes: 0,
+            doubtful: false,
+        });
     }
 
     /// Counts what was sent on the dialog.
-    pub(super) fn sent(&mut self, sends: u64, bytes: u64) {
+    pub(super) fn sent(&mut self, sends: u64, bytes: u64, now: Instant) {
         if let Some(dialog) = &mut self.dialog {
+            dialog.used_at = now;
             dialog.sends += sends;
             dialog.bytes += bytes;
         }
+    }
+
+    /// Whether a dialog lies here on which nothing was sent for so long.
+    pub(super) fn is_idle(&self, span: Duration, now: Instant) -> bool {
+        let used_at = self.dialog.as_ref().map(|dialog| dialog.used_at);
+        used_at.is_some_and(|used_at| now.saturating_duration_since(used_at) >= span)
     }
 
     /// Empties the place.

@@ -25,7 +25,7 @@ fn a_place_is_reused_until_one_limit_is_reached() {
         let mut slot = Slot::default();
         assert_eq!(slot.decide(&limits, start, |_| true), Decision::Begin);
         slot.begun(handle(1), start);
-        slot.sent(sends, bytes);
+        slot.sent(sends, bytes, start);
         let now = start + Duration::from_secs(seconds);
         assert_eq!(slot.decide(&limits, now, |_| true), expected, "{sends} {bytes} {seconds}");
         assert_eq!(slot.decide(&limits, now, |_| false), Decision::Begin, "the peer ended it");
@@ -42,11 +42,22 @@ fn the_call_that_reaches_a_limit_is_known_beforehand() {
     let mut slot = Slot::default();
     assert!(slot.fills_up(&limits(5, 100, 1), 5, 0), "a new dialog counts from 0");
     slot.begun(handle(1), Instant::now());
-    slot.sent(3, 50);
+    slot.sent(3, 50, Instant::now());
     assert!(!slot.fills_up(&limits(5, 100, 1), 1, 49));
     assert!(slot.fills_up(&limits(5, 100, 1), 2, 0));
     assert!(slot.fills_up(&limits(5, 100, 1), 1, 50));
     assert!(!slot.fills_up(&Limits::default(), 1_000_000, 1 << 40));
+}
+
+#[test]
+fn a_dialog_is_idle_by_the_time_of_its_last_send_and_an_empty_place_never() {
+    let (start, minute) = (Instant::now(), Duration::from_secs(60));
+    let mut slot = Slot::default();
+    assert!(!slot.is_idle(Duration::ZERO, start));
+    slot.begun(handle(1), start);
+    assert!(slot.is_idle(minute, start + minute) && !slot.is_idle(minute, start + minute / 2));
+    slot.sent(1, 1, start + minute);
+    assert!(!slot.is_idle(minute, start + minute) && slot.is_idle(minute, start + minute * 2));
 }
 
 #[test]
@@ -138,7 +149,7 @@ impl Model {
             Decision::Begin => self.begin(place),
         };
         let fills_up = self.slots[place].fills_up(limits, sends, 0);
-        self.slots[place].sent(sends, 0);
+        self.slots[place].sent(sends, 0, Instant::now());
         *self.sent_on.entry(conversation).or_default() += sends;
         if fills_up {
             self.slots[place].clear();

@@ -55,7 +55,7 @@ impl Destination {
         Ok(self)
     }
 
-    /// At this broker instance.
+    /// At this broker instance: its identifier, or `CURRENT DATABASE`. Default: any that a route leads to.
     #[must_use]
     pub fn broker_instance(mut self, instance: impl Into<String>) -> Self {
         self.route.broker_instance = Some(instance.into());
@@ -186,10 +186,11 @@ impl PoolOptions {
     }
 
     /// Gives every dialog a lifetime, which bounds what a lost dialog costs. When it runs out the dialog is replaced and what is
-    /// pending is sent again. Rounded down to whole seconds, at least one. Default: none.
+    /// pending is sent again. Rounded up to whole seconds, at least one. Default: none.
     #[must_use]
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
-        self.lifetime_seconds = Some(i32::try_from(lifetime.as_secs().max(1)).unwrap_or(i32::MAX));
+        let seconds = lifetime.as_secs().saturating_add(u64::from(lifetime.subsec_nanos() > 0)).max(1);
+        self.lifetime_seconds = Some(i32::try_from(seconds).unwrap_or(i32::MAX));
         self
     }
 
@@ -229,7 +230,8 @@ impl PoolOptions {
     }
 
     /// Keeps the dialogs in the table of `sql/06-shared-pool.sql` under this name, so that several processes share them. All
-    /// must give the same width: it decides which place a key has. At most 64 characters.
+    /// must give the same width: it decides which place a key has, and sending fails with `Config` where the table has more
+    /// places. At most 64 characters.
     ///
     /// Each call claims a place for its transaction and costs two more round trips. Claims end with their connection, so a
     /// process that dies leaves nothing behind. Default: not shared.

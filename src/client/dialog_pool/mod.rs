@@ -94,7 +94,9 @@ impl DialogPool {
     /// if its Error message is one of those that say nothing about the messages: the lifetime ran out, the peer's endpoint
     /// or its database's conversations are gone, the session key is lost. Otherwise it goes to the table of unsent messages
     /// (`sql/07-sending.sql`). Then the messages it refused are sent. A message may arrive twice across such a repair when
-    /// the acknowledgement of the first delivery was lost: at least once. A transaction that was rolled back as a deadlock
+    /// the acknowledgement of the first delivery was lost: at least once across a resend. Messages with an
+    /// [envelope](super::Envelope) keep their id, by which [`Worker::skip_repeated`](super::Worker::skip_repeated) handles each
+    /// once. A transaction that was rolled back as a deadlock
     /// victim is repeated.
     ///
     /// # Errors
@@ -203,6 +205,20 @@ impl DialogPool {
     pub async fn close(&self) -> Result<()> {
         let shared = &self.shared;
         shared.places.each(async |mut leased| shared.close_place(&mut leased).await).await
+    }
+
+    /// Retires the dialogs on which nothing was sent for so long, as [`close`](Self::close) does: what a peak has begun need
+    /// not stay. Those in use are passed over. The dialogs of a shared pool stay.
+    ///
+    /// # Errors
+    /// As [`close`](Self::close). Dropping the future stops between two dialogs.
+    pub async fn retire_idle(&self, idle: Duration) -> Result<()> {
+        for mut leased in self.shared.places.free() {
+            if leased.is_idle(idle, Instant::now()) {
+                self.shared.close_place(&mut leased).await?;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn broker(&self) -> &Broker {

@@ -76,6 +76,11 @@ impl Places {
         Ok(())
     }
 
+    /// Every place that nobody has on loan at this moment.
+    pub(super) fn free(&self) -> Vec<Leased> {
+        held(&self.routes).values().flat_map(|places| &places.slots).filter_map(try_lease).collect()
+    }
+
     /// Remembers where a dialog is used.
     pub(super) fn settle_in(&self, dialog: ConversationHandle, leased: &Leased, spec: &DialogSpec) {
         held(&self.homes).insert(dialog, (Arc::clone(&leased.home), spec.clone()));

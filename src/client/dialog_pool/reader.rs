@@ -167,7 +167,7 @@ impl Shared {
         match (leased.filter(holds_it), settled.successor) {
             (Some(mut leased), Some(successor)) => {
                 self.seat(&mut leased, successor);
-                leased.sent(settled.resent, 0);
+                leased.sent(settled.resent, 0, Instant::now());
                 self.remember(&leased, &spec);
             }
             (Some(mut leased), None) => drop(leased.clear()),

@@ -129,8 +129,7 @@ impl Shared {
     ) -> Result<Replaced> {
         let why = match settle(session, spec, dialog, cause).await? {
             Settlement::Done(settled) => {
-                let (resent, unsent) = (settled.resent, settled.unsent);
-                tracing::info!(%dialog, cause = cause.reason, resent, unsent, "a dialog of the pool was over and was ended");
+                tell(dialog, cause, &settled);
                 return Ok(Replaced::Settled(settled));
             }
             Settlement::Unseen if !self.options.leave_unknown_pending => return Err(unreadable(cause)),
@@ -149,6 +148,16 @@ impl Shared {
         let queue = sending::queue_of(session, service).await?;
         self.learn_queue(service, &queue);
         Ok(queue)
+    }
+}
+
+/// Messages that will not arrive are an error for somebody to look at.
+fn tell(dialog: ConversationHandle, cause: &Cause, settled: &Settled) {
+    let (resent, unsent, cause) = (settled.resent, settled.unsent, cause.reason.as_str());
+    if unsent > 0 {
+        tracing::error!(%dialog, cause, resent, unsent, "a dialog of the pool failed, and messages were not delivered");
+    } else {
+        tracing::info!(%dialog, cause, resent, "a dialog of the pool was over and was ended");
     }
 }
 

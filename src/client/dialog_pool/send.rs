@@ -120,7 +120,7 @@ impl Shared {
                 self.ledger().settled(settled.resent, settled.unsent);
                 if let Some(successor) = settled.successor {
                     self.seat(slot, successor);
-                    slot.sent(settled.resent, 0);
+                    slot.sent(settled.resent, 0, Instant::now());
                 }
             }
         }
@@ -268,7 +268,7 @@ impl Shared {
     fn book(&self, slot: &mut Slot, answer: &SendAnswer, closing: Option<SendOutcome>, bytes: u64) {
         let Some(dialog) = answer.conversation else { return };
         let sent = answer.outcomes.iter().filter(|outcome| outcome.is_sent()).count();
-        slot.sent(sent as u64, bytes);
+        slot.sent(sent as u64, bytes, Instant::now());
         if answer.outcomes.iter().any(is_over) {
             return;
         }

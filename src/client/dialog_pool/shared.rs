@@ -4,6 +4,7 @@
 //! back. A claim is a lock, so it ends with its transaction, and with its connection when the process dies; a dialog that
 //! was begun exists only if its place knows it.
 
+use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::error::{Error, ErrorKind, Result};
@@ -138,8 +139,10 @@ impl Shared {
             error.during("preparing the table ssbroker.pool_dialogs of sql/06-shared-pool.sql")
         })?;
         let places: i32 = made.first_row().map_or(Ok(0), |row| row.get("places"))?;
-        if usize::try_from(places).unwrap_or(0) < self.options.width {
-            return Err(missing_places(key));
+        match usize::try_from(places).unwrap_or(0).cmp(&self.options.width) {
+            Ordering::Less => return Err(missing_places(key)),
+            Ordering::Greater => return Err(too_narrow(key, places, self.options.width)),
+            Ordering::Equal => {}
         }
         held(&self.tabled).insert(key.route);
         Ok(())
@@ -169,6 +172,14 @@ fn read_place(row: &Row) -> Result<(i32, Slot)> {
     let now = Instant::now();
     let begun_at = now.checked_sub(age).unwrap_or(now);
     Ok((place, Slot::restored(dialog, begun_at, count("sends")?, count("bytes")?)))
+}
+
+/// Another width would look for the messages of a key elsewhere, and their order would be lost.
+fn too_narrow(key: &PlaceKey, places: i32, width: usize) -> Error {
+    let pool = &key.pool;
+    Error::config(format!(
+        "pool {pool} was made with a width of {places}, not {width}: give all its processes the same, or another name"
+    ))
 }
 
 fn missing_places(key: &PlaceKey) -> Error {

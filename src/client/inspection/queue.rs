@@ -280,7 +280,7 @@ impl Broker {
     /// Asks the same of many queues in one request: the answer has one entry for each, in order.
     ///
     /// # Errors
-    /// As [`has_ready_messages`](Self::has_ready_messages), if it is so for a single one of them.
+    /// As [`has_ready_messages`](Self::has_ready_messages), if it is so for a single one of them. Cancelling is safe.
     pub async fn ready_queues(&self, locations: &[QueueLocation]) -> Result<Vec<bool>> {
         let mut ready = vec![false; locations.len()];
         if locations.is_empty() {

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::super::body::Body;
-use super::super::server_codes;
+use super::super::server_codes::{self, Advice};
 
 /// What an Error message says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl ErrorBody {
     #[must_use]
     pub fn read(body: &Body) -> Self {
         let text =
-            body.to_xml_text().unwrap_or_else(|_| String::from_utf8_lossy(body.as_bytes()).into_owned());
+            body.decode_xml().unwrap_or_else(|_| String::from_utf8_lossy(body.as_bytes()).into_owned());
         let code = element(&text, "Code").and_then(|code| code.trim().parse().ok());
         // An old manual page calls the text `Message`; programs that followed it exist.
         match (code, element(&text, "Description").or_else(|| element(&text, "Message"))) {
@@ -39,6 +39,15 @@ impl ErrorBody {
     #[must_use]
     pub fn is_from_peer(&self) -> bool {
         self.code > 0
+    }
+
+    /// What to do about an error of the broker's; `None` for a code of the peer's program and one outside the catalogue.
+    /// [`Advice::ReplaceDialog`] is all that a new dialog can mend; the others need somebody to correct the set-up, a
+    /// permission or the message, and would come again.
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        let number = if self.code < 0 { self.code.unsigned_abs() } else { return None };
+        server_codes::lookup(number).map(|code| code.advice)
     }
 
     /// Whether what was still unsent may be sent again on a new dialog.

@@ -5,8 +5,10 @@
 
 mod error_body;
 
+use std::time::{Duration, SystemTime};
+
 use super::body::Body;
-use super::error::Result;
+use super::error::{ErrorKind, Result};
 use super::ids::{ConversationGroup, ConversationHandle};
 use super::names::MessageTypeName;
 use super::rows::Row;
@@ -96,6 +98,36 @@ impl Message {
             message_type,
             body,
         })
+    }
+
+    /// Reads the body by one of its own methods, so that a failure names the message it is about:
+    ///
+    /// ```
+    /// # fn example(message: ssbroker::client::Message) -> Result<(), ssbroker::client::Error> {
+    /// use ssbroker::client::Body;
+    ///
+    /// let document = message.read_body(Body::to_xml_text)?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// What `read` answers. An error of the kind [`BodyUnreadable`](ErrorKind::BodyUnreadable) then carries
+    /// the [conversation](super::Error::conversation) and the [bytes](super::Error::body). A worker does not try such a
+    /// message again.
+    pub fn read_body<'a, T>(&'a self, read: impl FnOnce(&'a Body) -> Result<T>) -> Result<T> {
+        read(&self.body).map_err(|error| match error.kind() {
+            ErrorKind::BodyUnreadable => {
+                error.on_conversation(self.conversation).about_body(self.body.clone())
+            }
+            _ => error,
+        })
+    }
+
+    /// How long ago it was put on the queue, by the clock of this machine against the server's; zero when that is not known
+    /// or the clocks differ.
+    pub(crate) fn age(&self) -> Duration {
+        let enqueued = self.enqueued_at.and_then(SqlDateTime::to_system_time);
+        enqueued.and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default()
     }
 
     /// Whether it is the application's, not the broker's.

@@ -87,6 +87,7 @@ pub struct BrokerOptions {
     pub(crate) max_pool_size: u32,
     pub(crate) min_pool_size: u32,
     pub(crate) connection_lifetime: Option<Duration>,
+    pub(crate) max_body: Option<usize>,
 }
 
 impl BrokerOptions {
@@ -123,6 +124,7 @@ impl BrokerOptions {
             max_pool_size: 10,
             min_pool_size: 0,
             connection_lifetime: None,
+            max_body: None,
         })
     }
 
@@ -266,6 +268,15 @@ impl BrokerOptions {
     pub fn with_max_pool_size(mut self, connections: u32) -> Self {
         self.max_pool_size = connections.max(1);
         self.min_pool_size = self.min_pool_size.min(self.max_pool_size);
+        self
+    }
+
+    /// The largest body that is sent, in bytes; `None` is what the server takes, 2 GiB. A larger one is refused with
+    /// [`ErrorKind::MessageRefused`](super::ErrorKind::MessageRefused) before anything of its call is sent. What is received
+    /// has a limit of its own, [`Receive::max_body`](super::Receive::max_body). Default: `None`.
+    #[must_use]
+    pub fn with_max_body(mut self, bytes: impl Into<Option<usize>>) -> Self {
+        self.max_body = bytes.into();
         self
     }
 

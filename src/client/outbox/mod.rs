@@ -23,6 +23,7 @@
 //! ```
 
 mod batch;
+mod once;
 
 use futures_util::{AsyncRead, AsyncWrite};
 use tiberius::Client;
@@ -96,11 +97,13 @@ impl Joined {
     ///
     /// # Errors
     /// As [`Outbox::send`].
+    ///
+    /// Dropping the future leaves the client in the middle of a request: close it.
     pub async fn send<S>(&mut self, client: &mut Client<S>, messages: &[OutgoingMessage]) -> Result<()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        self.send_on(&mut Guest::new(client), messages).await
+        self.send_on(&mut Guest::new(client, self.place.max_body()), messages).await
     }
 
     /// What became of each message of the last call.
@@ -115,6 +118,24 @@ impl Joined {
     }
 
     /// The transaction is committed: the messages are on their way.
+    ///
+    /// ```compile_fail,E0382
+    /// # use ssbroker::client::outbox::Joined;
+    /// # async fn example<S>(mut joined: Joined, client: &mut tiberius::Client<S>) -> Result<(), ssbroker::client::Error>
+    /// # where S: futures_util::AsyncRead + futures_util::AsyncWrite + Unpin + Send {
+    /// joined.committed();
+    /// joined.send(client, &[]).await?; // the transaction is over
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// # use ssbroker::client::outbox::Joined;
+    /// # fn example(joined: Joined) {
+    /// joined.rolled_back();
+    /// joined.committed(); // and it ended in one way
+    /// # }
+    /// ```
     pub fn committed(self) {
         self.place.committed();
     }
@@ -133,9 +154,8 @@ impl Joined {
             return Ok(());
         }
         let batch: Vec<&OutgoingMessage> = messages.iter().collect();
-        let bytes = messages.iter().map(|message| message.body.len() as u64).sum();
         let untouched = self.place.is_untouched();
-        self.place.sending(messages.len() as u64, bytes);
+        self.place.sending(messages);
         let dialog = self.place.dialog()?;
         let mut answer = sending::send_as_guest(connection, Opening::Existing(dialog), &batch).await;
         // Before anything was sent the transaction holds no lock of the dialog, so another connection may repair it.

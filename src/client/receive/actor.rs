@@ -9,10 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::Waiting;
 use super::batch::{Batch, Order};
 use super::link::Link;
+use super::overdue::noticed;
 use super::received::Received;
+use super::{LONG_OUT, Waiting};
 use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::rows::Results;
 use crate::client::session::Response;
@@ -170,7 +171,8 @@ impl Actor {
             return held(spec, unwanted);
         }
         loop {
-            match self.serve(&mut orders).await {
+            let queue = self.link.queue().to_owned();
+            match noticed(LONG_OUT, self.serve(&mut orders), || warn_of_long_batch(&queue)).await {
                 Served::Decided => return None,
                 Served::CommitAndNext { max_messages, answer } => {
                     spec.max_messages = max_messages;
@@ -304,6 +306,14 @@ impl Actor {
             self.link.lose(&error);
         }
     }
+}
+
+fn warn_of_long_batch(queue: &str) {
+    tracing::warn!(
+        queue,
+        "a batch has been out for {LONG_OUT:?}: its transaction is open and its conversation group locked; handlers that \
+         need longer belong in a long worker"
+    );
 }
 
 /// Why there are no messages.

@@ -47,7 +47,7 @@ pub(super) enum Order {
 
 /// Received messages of one conversation group, and the transaction they were received in.
 ///
-/// The group stays locked until the batch is decided. Dropping it undecided gives the messages back to the queue,
+/// The group stays locked until the batch is decided; a batch that is out for 30 s is told in the log. Dropping it undecided gives the messages back to the queue,
 /// without counting as a roll back; what was done in the transaction is undone.
 #[derive(Debug)]
 pub struct Batch {
@@ -74,6 +74,8 @@ impl Batch {
     }
 
     /// Takes the messages out, to own their bodies; the batch stays to be decided.
+    ///
+    /// Whoever commits it before working on them has each message at most once: what fails afterwards is lost.
     #[must_use]
     pub fn take_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.messages)
@@ -207,7 +209,8 @@ impl Batch {
     /// Gives the messages back to the queue, in order and without counting as a roll back of the queue.
     ///
     /// # Errors
-    /// [`ErrorKind::Closed`] when the receiver's task has gone; the server then rolls back by itself.
+    /// [`ErrorKind::Closed`] when the receiver's task has gone; the server then rolls back by itself. Cancelling does not stop
+    /// it: a batch that is dropped is given back as well.
     pub async fn give_back(self) -> Result<()> {
         self.decide(Order::GiveBack).await
     }

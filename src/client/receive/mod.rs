@@ -7,6 +7,7 @@ mod actor;
 mod afterwards;
 mod batch;
 mod link;
+mod overdue;
 mod partial;
 mod received;
 
@@ -34,6 +35,8 @@ pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 /// The largest `varbinary(max)`.
 pub(crate) const LARGEST_BODY: u32 = i32::MAX as u32;
 pub(crate) const DEFAULT_HOLD: Duration = Duration::from_secs(1);
+/// A batch that is out longer is told in the log: its transaction keeps locks that others wait for.
+const LONG_OUT: Duration = Duration::from_secs(30);
 
 /// Says how to receive from a queue; ends in [`open`](Receive::open).
 #[derive(Debug)]

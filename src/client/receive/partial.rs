@@ -60,7 +60,7 @@ impl Batch {
     /// committed.
     ///
     /// # Errors
-    /// As [`attempts_on`](Self::attempts_on).
+    /// As [`attempts_on`](Self::attempts_on). Cancelling is safe; it may then be done, and holds if the batch is committed.
     pub async fn count_attempt(&mut self, message: &Message, reason: impl Into<String>) -> Result<()> {
         let (message, reason) = (message.clone(), reason.into());
         self.on_session(move |session| {
@@ -74,7 +74,7 @@ impl Batch {
     /// Forgets the attempts of a message that was handled after all.
     ///
     /// # Errors
-    /// As [`attempts_on`](Self::attempts_on).
+    /// As [`attempts_on`](Self::attempts_on). Cancelling is safe; it may then be done, and holds if the batch is committed.
     pub async fn forget_attempts(&mut self, message: &Message) -> Result<()> {
         self.run(statements::forget_attempts(message)).await.map(drop)
     }
@@ -83,7 +83,7 @@ impl Batch {
     /// with it.
     ///
     /// # Errors
-    /// As [`attempts_on`](Self::attempts_on).
+    /// As [`attempts_on`](Self::attempts_on). Cancelling is safe; it may then be done, and holds if the batch is committed.
     pub async fn dead_letter(
         &mut self,
         message: Message,
@@ -101,7 +101,7 @@ impl Broker {
     /// whole.
     ///
     /// # Errors
-    /// As [`Batch::attempts_on`].
+    /// As [`Batch::attempts_on`]. Dropping the future leaves it open whether the attempt was counted.
     pub async fn count_attempt(&self, message: &Message, reason: &str) -> Result<()> {
         let mut session = self.session().await?;
         session.execute(&statements::count_attempt(message, reason)).await.map(drop)

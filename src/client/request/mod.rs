@@ -12,6 +12,7 @@ mod reader;
 mod recovery;
 mod registry;
 mod reply;
+mod shared_reply;
 mod table;
 mod verdict;
 
@@ -36,6 +37,7 @@ pub use pending::PendingReply;
 pub use recovery::DiscardReplies;
 pub use registry::RequesterStats;
 pub use reply::Reply;
+pub use shared_reply::SharedReply;
 pub use table::UnfinishedRequest;
 
 use pending::Subscription;

@@ -14,6 +14,7 @@ use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::ids::{ConversationGroup, ConversationHandle};
 use crate::client::message::OutgoingMessage;
 use crate::client::names::{ContractName, ServiceName};
+use crate::client::sending;
 use crate::client::statements::{self, DialogSpec, Relation, Remembered};
 
 /// How much longer than its reply is waited for a dialog lives, if not told otherwise.
@@ -195,6 +196,7 @@ async fn transmit(
     remembered: Option<Remembered<'_>>,
 ) -> Result<ConversationHandle> {
     let mut session = shared.broker.session().await?;
+    sending::check_bodies(&*session, [message])?;
     let answer = session.execute(&statements::request(spec, message, remembered)).await;
     let results = answer.map_err(|error| {
         error.into_commit_outcome().during(format_args!("sending a request to {}", spec.to))

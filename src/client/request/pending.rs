@@ -58,6 +58,14 @@ impl PendingReply {
 
     /// Waits for the reply.
     ///
+    /// ```compile_fail,E0382
+    /// # async fn example(pending: ssbroker::client::PendingReply) -> Result<(), ssbroker::client::Error> {
+    /// let reply = pending.reply().await?;
+    /// let again = pending.reply().await?; // a reply is waited for once
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// - [`ErrorKind::ReplyTimeout`]: no reply in time, counted from the sending. The dialog stays open until its lifetime
     ///   ends, and a late reply goes to the recovery handler; a remembered request is forgotten.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 
@@ -80,7 +81,7 @@ impl<H: Handler> Recovery<H> {
             tracing::warn!(%doomed, "the recovery handler's error doomed the transaction");
             return batch.give_back().await.map(|()| Fate::GivenBack);
         }
-        let failure = Failure { earlier, retries: 0, is_retry: false, wish };
+        let failure = Failure { earlier, retries: 0, is_retry: false, age: Duration::ZERO, wish };
         match self.poison.judge(failure, random_fraction()) {
             Verdict::TryAgain | Verdict::RetryLater { .. } => {
                 return batch.give_back().await.map(|()| Fate::GivenBack);

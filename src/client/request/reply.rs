@@ -39,7 +39,7 @@ impl Reply {
     /// The envelope of the body; `None` when it is a raw body.
     ///
     /// # Errors
-    /// [`ErrorKind::Value`] for a damaged envelope.
+    /// [`ErrorKind::BodyUnreadable`] for a damaged envelope.
     pub fn envelope(&self) -> Result<Option<Envelope>> {
         Envelope::read(&self.body)
     }
@@ -57,6 +57,10 @@ impl Reply {
     /// # Errors
     /// The server's; `NoReply` when somebody else has settled it. Dropping the future leaves it open.
     pub async fn settle(self) -> Result<()> {
+        self.forget().await
+    }
+
+    pub(super) async fn forget(&self) -> Result<()> {
         if !self.is_remembered {
             return Ok(());
         }

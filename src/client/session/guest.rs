@@ -14,17 +14,22 @@ use crate::client::statements::Statement;
 /// A caller's client, borrowed for one call.
 pub(crate) struct Guest<'c, S: AsyncRead + AsyncWrite + Unpin + Send> {
     client: &'c mut Client<S>,
+    max_body: Option<usize>,
 }
 
 impl<'c, S: AsyncRead + AsyncWrite + Unpin + Send> Guest<'c, S> {
-    pub(crate) fn new(client: &'c mut Client<S>) -> Self {
-        Self { client }
+    pub(crate) fn new(client: &'c mut Client<S>, max_body: Option<usize>) -> Self {
+        Self { client, max_body }
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection for Guest<'_, S> {
     async fn run(&mut self, statement: &Statement<'_>) -> Result<Response> {
         wire::execute(self.client, statement).await
+    }
+
+    fn max_body(&self) -> Option<usize> {
+        self.max_body
     }
 }
 

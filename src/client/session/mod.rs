@@ -75,11 +75,18 @@ impl Response {
 pub(crate) trait Connection {
     /// Runs a statement, keeping what arrived before an error.
     fn run(&mut self, statement: &Statement<'_>) -> impl Future<Output = Result<Response>> + Send;
+
+    /// The largest body that may be sent on it, in bytes; `None` is as the server takes.
+    fn max_body(&self) -> Option<usize>;
 }
 
 impl Connection for Session {
     async fn run(&mut self, statement: &Statement<'_>) -> Result<Response> {
         self.execute_response(statement).await
+    }
+
+    fn max_body(&self) -> Option<usize> {
+        self.max_body
     }
 }
 
@@ -90,6 +97,7 @@ pub(crate) struct Session {
     in_transaction: bool,
     is_altered: bool,
     request_timeout: Option<Duration>,
+    max_body: Option<usize>,
     requests: RequestCounter,
     last_used: Instant,
 }
@@ -131,6 +139,7 @@ impl Session {
             in_transaction: false,
             is_altered: false,
             request_timeout: None,
+            max_body: options.max_body,
             requests,
             last_used: Instant::now(),
         };

@@ -102,7 +102,9 @@ async fn a_caller_waits_for_the_acquire_timeout_and_learns_why() {
     let server = ScriptedServer::start().await;
     let pool = SessionPool::new(server.options().with_acquire_timeout(Duration::from_millis(50)));
     let _taken = pool.get().await.unwrap();
-    assert_eq!(pool.get().await.unwrap_err().kind(), ErrorKind::PoolExhausted);
+    let exhausted = pool.get().await.unwrap_err();
+    assert_eq!(exhausted.kind(), ErrorKind::PoolExhausted);
+    assert!(exhausted.is_retryable() && !exhausted.is_connection_lost(), "{exhausted}");
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent = BrokerOptions::new(&format!("127.0.0.1,{}", silent.local_addr().unwrap().port()), "u", "p");
     let pool = SessionPool::new(silent.unwrap().with_acquire_timeout(Duration::from_millis(50)));

@@ -11,7 +11,8 @@ use super::{Argument, Statement};
 /// The object ids of the library's tables of messages, NULL for a missing one.
 pub(crate) const MESSAGE_TABLES: &str = "SELECT OBJECT_ID(N'ssbroker.attempts', N'U') AS attempts, \
      OBJECT_ID(N'ssbroker.dead_letters', N'U') AS dead_letters, OBJECT_ID(N'ssbroker.retries', N'U') AS retries, \
-     OBJECT_ID(N'ssbroker.work_items', N'U') AS work_items;";
+     OBJECT_ID(N'ssbroker.work_items', N'U') AS work_items, OBJECT_ID(N'ssbroker.handled_messages', N'U') AS \
+     handled_messages;";
 
 /// How many messages one text of [`open_ledger`] takes: the smallest that holds them is used.
 pub(crate) const LEDGER_SIZES: [usize; 4] = [1, 8, 40, 200];

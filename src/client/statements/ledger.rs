@@ -8,17 +8,21 @@ use uuid::Uuid;
 use super::super::ids::ConversationHandle;
 use super::super::message::OutgoingMessage;
 use super::super::values::{SqlDateTime, SqlValue};
-use super::{Argument, DialogSpec, SEND_SIZES, Statement};
+use super::sending::push_guard;
+use super::{Argument, DialogSpec, Opening, SEND_SIZES, Scope, Statement};
 
 /// How many delayed messages one transaction of the pump takes.
 const DUE_PAGE: usize = 100;
 
-/// Sends up to 100 messages inside the open transaction, each unless its identifier was sent before.
+/// Sends up to 100 messages inside the open transaction, each unless its identifier was sent before. On a connection that is
+/// not ours ([`Scope::Guest`]) it looks first whether anything may be sent, and an error dooms nothing, whatever the
+/// connection's settings: an identifier that was sent before must not.
 ///
 /// Parameters: `@handle`; `@count`; `@i0`, `@t0`, `@b0`, ...: identifier, type and body of each. Answers one row for each
 /// message that was not sent now (`position`, `error_number`, `error_message`), number 0 when it was sent before, and one
 /// row (`rolled_back`, `conversation_handle`) in the end.
 pub(crate) fn send_once<'a>(
+    scope: Scope,
     handle: ConversationHandle,
     messages: &[&'a (Uuid, OutgoingMessage)],
 ) -> Statement<'a> {
@@ -26,6 +30,10 @@ pub(crate) fn send_once<'a>(
     let mut text = String::from(
         "SET NOCOUNT ON; DECLARE @position int, @noted bit, @number int, @words nvarchar(4000);",
     );
+    if scope == Scope::Guest {
+        text.push_str(" SET XACT_ABORT OFF;");
+        push_guard(&mut text, Opening::Existing(handle));
+    }
     (0..slots).for_each(|slot| push_slot(&mut text, slot));
     text.push_str("\nSELECT CASE WHEN XACT_STATE() = 1 THEN 0 ELSE 1 END AS rolled_back, @handle AS conversation_handle;");
     let statement = Statement::new(text)

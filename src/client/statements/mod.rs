@@ -3,14 +3,15 @@
 //! Texts come in a few fixed shapes, so that the server keeps few plans: values and message type names travel as
 //! parameters, service and contract names as quoted identifiers (quoted in `names.rs`). Every text passes Microsoft's
 //! T-SQL parser (a test runs it). This file holds the statement type and what concerns the connection; `sending` holds
-//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE, `attempts`, `dead_letters` and `work_items` the tables of
-//! the receiving half, `pending` what is still on its way, `shared_pool` and `ledger` the tables of the sending half,
+//! BEGIN DIALOG, SEND and END CONVERSATION, `receiving` RECEIVE, `attempts`, `dead_letters`, `handled` and `work_items` the
+//! tables of the receiving half, `pending` what is still on its way, `shared_pool`, `ledger` and `unsent` the tables of the sending half,
 //! `requests` requests and the table of those who wait for replies, `objects` and `tables` the set-up, `inspection` what
 //! looks at a server, `callers` a look at texts of the caller's own. Nothing here sends anything.
 
 mod attempts;
 mod callers;
 mod dead_letters;
+mod handled;
 pub(crate) mod inspection;
 mod ledger;
 pub(crate) mod objects;
@@ -21,6 +22,7 @@ mod requests;
 mod sending;
 mod shared_pool;
 pub(crate) mod tables;
+mod unsent;
 mod work_items;
 
 use std::borrow::Cow;
@@ -34,6 +36,7 @@ pub(crate) use callers::may_alter_session;
 pub(crate) use dead_letters::{
     delete_dead_letter, get_dead_letter, hand_back_dead_letter, list_dead_letters, purge_dead_letters,
 };
+pub(crate) use handled::{forget_handled, note_handled};
 pub(crate) use ledger::{Due, NEXT_DUE, delay, delete_delayed, due_messages, prune_sent, send_once};
 pub(crate) use objects::enable_queue;
 pub(crate) use partial::{GIVE_BACK_AND_GO_ON, attempts_on};
@@ -56,6 +59,7 @@ pub(crate) use sending::{
 pub(crate) use shared_pool::{
     PlaceKey, claim_free_place, claim_place, claim_place_of, fill_place, make_places,
 };
+pub(crate) use unsent::{delete_unsent, get_unsent, list_unsent, purge_unsent};
 pub(crate) use work_items::{
     claim_work_item, extend_lease, next_work_item, park_work_item, release_work_item, return_work_item,
 };

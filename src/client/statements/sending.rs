@@ -189,7 +189,7 @@ pub(crate) fn send_batch<'a>(
 }
 
 /// The state is read from the catalog, which takes no lock of the conversation group.
-fn push_guard(text: &mut String, opening: Opening<'_>) {
+pub(super) fn push_guard(text: &mut String, opening: Opening<'_>) {
     let pushed = write!(text, " IF @@TRANCOUNT = 0 BEGIN SELECT {NO_TRANSACTION} AS refused; RETURN; END;");
     debug_assert!(pushed.is_ok(), "writing to a string cannot fail");
     if let Opening::Existing(_) = opening {

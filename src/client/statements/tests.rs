@@ -197,6 +197,8 @@ fn message_table_texts() -> Vec<String> {
         return_work_item(1, lease),
         park_work_item(1, lease, "attempts", "reason"),
         next_work_item("[dbo].[q]"),
+        note_handled("[dbo].[q]", lease),
+        forget_handled("[dbo].[q]", second, 1000),
         queue_of(&service),
     ];
     statements.extend(LEDGER_SIZES.map(|size| open_ledger(&vec![received(); size])));
@@ -224,12 +226,17 @@ fn table_texts() -> Vec<String> {
         claim_free_place(&key, 4),
         fill_place(&key, 1, Some(handle), true, 1, 2),
         claim_place_of("pool", handle),
-        send_once(handle, &[&identified]),
+        send_once(Scope::Joined, handle, &[&identified]),
+        send_once(Scope::Guest, handle, &[&identified]),
         prune_sent(60, 1_000),
         delay(Due::After { seconds: 1, milliseconds: 2 }, &full, Some("key"), &body),
         delay(Due::At(moment), &plain, None, &body),
         due_messages(),
         delete_delayed(&[1, 2]),
+        list_unsent(0, 100),
+        get_unsent(1),
+        delete_unsent(1),
+        purge_unsent(Duration::from_secs(1), 1000),
     ];
     let mut texts: Vec<String> = statements.iter().map(|statement| statement.text().to_owned()).collect();
     texts.push(format!("BEGIN TRANSACTION; {}", take_cause(&queue, handle)));

@@ -21,6 +21,17 @@ pub const BATCH_MESSAGES: &str = "ssbroker_batch_messages";
 pub const BATCHES: &str = "ssbroker_batches_total";
 /// Seconds a handler took for one message (histogram); labels `queue` and `outcome`: `ok`, `failed`.
 pub const HANDLE_SECONDS: &str = "ssbroker_handle_seconds";
+/// Seconds between a message's coming into the queue and the call of its handler, by the clock of this machine against the
+/// server's (histogram); label `queue`.
+pub const MESSAGE_AGE: &str = "ssbroker_message_age_seconds";
+/// Handlers at work now (gauge); label `queue`.
+pub const ACTIVE_HANDLERS: &str = "ssbroker_active_handlers";
+/// Messages skipped because they were handled before; label `queue`.
+pub const REPEATED_MESSAGES: &str = "ssbroker_repeated_messages_total";
+/// Leases of long workers that were lost to somebody else or for want of a heartbeat; label `queue`.
+pub const LEASES_LOST: &str = "ssbroker_leases_lost_total";
+/// Times a breaker opened because the handler of a message type only failed; label `queue`.
+pub const BREAKERS_OPENED: &str = "ssbroker_breakers_opened_total";
 /// Messages put aside after their last attempt; labels `queue` and `action`: `parked`, `conversation_ended`.
 pub const PARKED_MESSAGES: &str = "ssbroker_parked_messages_total";
 /// Failed attempts after which a message is tried again; label `queue`.
@@ -98,14 +109,14 @@ pub(crate) enum DialogEvent {
 mod recorded;
 #[cfg(feature = "metrics")]
 pub(crate) use recorded::{
-    batch_decided, connect_failed, connected, connection_lost, dialog, handled, pool, put_aside, received,
-    reconnected, retried, sent,
+    batch_decided, breaker_opened, connect_failed, connected, connection_lost, dialog, handled, handling,
+    lease_lost, pool, put_aside, received, reconnected, repeated, retried, sent,
 };
 
 #[cfg(not(feature = "metrics"))]
 mod silent;
 #[cfg(not(feature = "metrics"))]
 pub(crate) use silent::{
-    batch_decided, connect_failed, connected, connection_lost, dialog, handled, pool, put_aside, received,
-    reconnected, retried, sent,
+    batch_decided, breaker_opened, connect_failed, connected, connection_lost, dialog, handled, handling,
+    lease_lost, pool, put_aside, received, reconnected, repeated, retried, sent,
 };

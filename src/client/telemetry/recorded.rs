@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metrics::{counter, gauge, histogram};
+use metrics::{Gauge, counter, gauge, histogram};
 
 use super::{BatchOutcome, DialogEvent, PutAside};
 use crate::client::error::ErrorKind;
@@ -25,6 +25,34 @@ pub(crate) fn batch_decided(queue: &str, outcome: BatchOutcome) {
         BatchOutcome::Failed => "failed",
     };
     counter!(super::BATCHES, "queue" => queue.to_owned(), "outcome" => outcome).increment(1);
+}
+
+/// A handler at work, until this is dropped.
+pub(crate) fn handling(queue: &str, age: Duration) -> impl Drop + Send + use<> {
+    histogram!(super::MESSAGE_AGE, "queue" => queue.to_owned()).record(age.as_secs_f64());
+    let gauge = gauge!(super::ACTIVE_HANDLERS, "queue" => queue.to_owned());
+    gauge.increment(1.0);
+    Active(gauge)
+}
+
+struct Active(Gauge);
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
+}
+
+pub(crate) fn repeated(queue: &str) {
+    counter!(super::REPEATED_MESSAGES, "queue" => queue.to_owned()).increment(1);
+}
+
+pub(crate) fn lease_lost(queue: &str) {
+    counter!(super::LEASES_LOST, "queue" => queue.to_owned()).increment(1);
+}
+
+pub(crate) fn breaker_opened(queue: &str) {
+    counter!(super::BREAKERS_OPENED, "queue" => queue.to_owned()).increment(1);
 }
 
 pub(crate) fn handled(queue: &str, took: Duration, succeeded: bool) {

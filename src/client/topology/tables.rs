@@ -28,6 +28,8 @@ pub enum Table {
     Retries,
     /// `ssbroker.work_items` (`sql/11-work-items.sql`): for handlers too long for an open transaction.
     WorkItems,
+    /// `ssbroker.handled_messages` (`sql/12-handled-messages.sql`): for workers that skip messages they have handled before.
+    HandledMessages,
 }
 
 /// One script and the tables it makes.
@@ -48,7 +50,7 @@ struct Shape {
 
 impl Table {
     /// Every script of the library's own tables.
-    pub const ALL: [Table; 7] = [
+    pub const ALL: [Table; 8] = [
         Table::DeadLetters,
         Table::SharedPool,
         Table::Sending,
@@ -56,6 +58,7 @@ impl Table {
         Table::Waiters,
         Table::Retries,
         Table::WorkItems,
+        Table::HandledMessages,
     ];
 
     pub(super) fn definition(self) -> Definition {
@@ -67,6 +70,7 @@ impl Table {
             Table::Waiters => ("09-waiters.sql", texts::WAITERS_SCRIPT),
             Table::Retries => ("10-retries.sql", texts::RETRIES_SCRIPT),
             Table::WorkItems => ("11-work-items.sql", texts::WORK_ITEMS_SCRIPT),
+            Table::HandledMessages => ("12-handled-messages.sql", texts::HANDLED_MESSAGES_SCRIPT),
         };
         Definition { file, script }
     }
@@ -189,6 +193,7 @@ mod tests {
                 ("waiters", 11),
                 ("retries", 16),
                 ("work_items", 18),
+                ("handled_messages", 3),
             ]
         );
         assert_eq!(shapes[2].columns[0], ("pool_name", "nvarchar(64) NOT NULL".to_owned()));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -51,7 +52,11 @@ pub struct WorkerStats {
     pub batches: u64,
     /// Messages in them, those put off, parked or ended included.
     pub messages: u64,
-    /// Failures of handlers, panics included.
+    /// Calls of handlers, those for messages that came again included.
+    pub calls: u64,
+    /// How long they took together.
+    pub busy: Duration,
+    /// Failures of handlers, panics and time-outs included.
     pub failures: u64,
     /// Messages put off for a later attempt.
     pub put_off: u64,
@@ -59,8 +64,31 @@ pub struct WorkerStats {
     pub parked: u64,
     /// Conversations ended because of a poison message.
     pub ended: u64,
+    /// Messages skipped because they were handled before, counted each time they are met; see
+    /// [`Worker::skip_repeated`](super::Worker::skip_repeated).
+    pub repeated: u64,
     /// Times a batch failed for a reason other than its handler: a lost connection, a deadlock, a disabled queue.
     pub troubles: u64,
+}
+
+impl WorkerStats {
+    /// How long a handler takes on average; `None` before the first call.
+    #[must_use]
+    pub fn mean_call(&self) -> Option<Duration> {
+        let calls = u32::try_from(self.calls).unwrap_or(u32::MAX);
+        self.busy.checked_div(calls)
+    }
+
+    /// How many readers, over all processes, keep up with so many messages a second, by what handlers have taken so far;
+    /// `None` before the first call. It counts the handlers' time only: add some for peaks and for commits.
+    ///
+    /// A reader works on one conversation group at a time, so the senders need at least as many dialogs
+    /// ([`PoolOptions::width`](crate::client::PoolOptions::width)).
+    #[must_use]
+    pub fn readers_for(&self, messages_per_second: f64) -> Option<usize> {
+        let busy = self.mean_call()?.as_secs_f64() * messages_per_second;
+        Some((busy.ceil() as usize).max(1))
+    }
 }
 
 /// What all parts of a worker share to be steered and counted.
@@ -116,23 +144,36 @@ impl Control {
 pub(super) struct Counters {
     pub(super) batches: AtomicU64,
     pub(super) messages: AtomicU64,
+    pub(super) calls: AtomicU64,
+    pub(super) busy_nanoseconds: AtomicU64,
     pub(super) failures: AtomicU64,
     pub(super) put_off: AtomicU64,
     pub(super) parked: AtomicU64,
     pub(super) ended: AtomicU64,
+    pub(super) repeated: AtomicU64,
     pub(super) troubles: AtomicU64,
 }
 
 impl Counters {
+    /// Counts a call of a handler.
+    pub(super) fn handled(&self, took: Duration) {
+        count(&self.calls);
+        self.busy_nanoseconds
+            .fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
     fn read(&self) -> WorkerStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         WorkerStats {
             batches: read(&self.batches),
             messages: read(&self.messages),
+            calls: read(&self.calls),
+            busy: Duration::from_nanos(read(&self.busy_nanoseconds)),
             failures: read(&self.failures),
             put_off: read(&self.put_off),
             parked: read(&self.parked),
             ended: read(&self.ended),
+            repeated: read(&self.repeated),
             troubles: read(&self.troubles),
         }
     }
@@ -146,4 +187,22 @@ pub(super) fn count(counter: &AtomicU64) {
 /// Counts so many more.
 pub(super) fn count_many(counter: &AtomicU64, many: usize) {
     counter.fetch_add(many as u64, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_about_readers_is_what_the_handlers_took_times_the_rate() {
+        let counters = Counters::default();
+        assert_eq!((counters.read().mean_call(), counters.read().readers_for(1.0)), (None, None));
+        for took in [5, 15] {
+            counters.handled(Duration::from_millis(took));
+        }
+        let stats = counters.read();
+        assert_eq!((stats.calls, stats.mean_call()), (2, Some(Duration::from_millis(10))));
+        let advice = [0.0, 100.0, 101.0, 1600.0].map(|rate| stats.readers_for(rate));
+        assert_eq!(advice, [Some(1), Some(1), Some(2), Some(16)]);
+    }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::Settings;
+use super::breaker::Breaker;
 use super::control::Control;
 use super::failure::FailedMessages;
 use super::routes::Routes;
+use super::settings::Settings;
 use crate::client::broker::Broker;
 use crate::client::error::Result;
 use crate::client::ids::ConversationHandle;
@@ -26,6 +27,7 @@ pub(super) struct Crew<H> {
     pub(super) routes: Routes<H>,
     pub(super) settings: Settings,
     pub(super) failed: FailedMessages,
+    pub(super) breaker: Option<Breaker>,
     pub(super) control: std::sync::Arc<Control>,
     /// A message of ours was put off.
     pub(super) put_off: Notify,
@@ -67,6 +69,7 @@ impl<H> Crew<H> {
             routes,
             settings,
             failed: FailedMessages::default(),
+            breaker: settings.breaker.map(Breaker::new),
             control,
             put_off: Notify::new(),
             urgent: Mutex::new(None),

@@ -68,6 +68,15 @@ impl Delivery<'_> {
         self.batch.execute(sql, values).await
     }
 
+    /// Notes that the message with this id is handled; false when it was before, see [`Batch::note_handled`]. For ids of the
+    /// program's own, such as an order's number in another form, where messages have no envelope.
+    ///
+    /// # Errors
+    /// As [`Batch::note_handled`]. Cancelling is safe.
+    pub async fn note_handled(&mut self, id: uuid::Uuid) -> Result<bool> {
+        self.batch.note_handled(id).await
+    }
+
     /// Ends our side of the message's conversation.
     ///
     /// # Errors

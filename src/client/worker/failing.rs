@@ -9,7 +9,7 @@ use super::handler::Handler;
 use super::handling::{HandlerFailure, attempts_in};
 use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::message::Message;
-use crate::client::poison::{DeadLetterCause, Failure, PoisonAction, Verdict};
+use crate::client::poison::{DeadLetterCause, Failure, PoisonAction, Verdict, Wish};
 use crate::client::pool::random_fraction;
 use crate::client::receive::Batch;
 use crate::client::statements::{self, Failed, Statement};
@@ -42,7 +42,9 @@ impl<H: Handler> Crew<H> {
     ) -> Result<Fate> {
         let message = &taken.messages[failure.position];
         let reason = failure.reason.as_str();
-        tracing::warn!(conversation = %message.conversation, sequence = message.sequence_number, reason, "a message failed");
+        if !matches!(failure.wish, Wish::Blocked(_)) {
+            tracing::warn!(conversation = %message.conversation, sequence = message.sequence_number, reason, "a message failed");
+        }
         if let Err(doomed) = batch.undo_handling().await {
             if doomed.is_connection_lost() || doomed.kind() == ErrorKind::Closed {
                 return Err(doomed);
@@ -60,6 +62,7 @@ impl<H: Handler> Crew<H> {
             earlier,
             retries: taken.earlier.retries,
             is_retry: taken.earlier.is_retry,
+            age: taken.messages[failure.position].age(),
             wish: failure.wish,
         };
         self.settings.poison.judge(known, random_fraction())

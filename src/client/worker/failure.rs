@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
+use std::future::Future;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::client::ids::ConversationHandle;
 use crate::client::message::Message;
@@ -97,6 +99,19 @@ pub(crate) fn reason_of(error: &(dyn std::error::Error + 'static)) -> String {
         cause = error.source();
     }
     shortened(&reason)
+}
+
+/// Awaits `work` for as long as the limit allows.
+pub(super) async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+        None => Some(work.await),
+    }
+}
+
+/// The reason of a handler that was cancelled because of its limit.
+pub(super) fn too_long(limit: Option<Duration>) -> String {
+    format!("the handler took longer than {:?} and was cancelled", limit.unwrap_or_default())
 }
 
 /// What a panic said.

@@ -7,10 +7,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use super::delivery::Delivery;
+use crate::client::error::{Error, ErrorKind};
 use crate::client::message::ErrorBody;
 use crate::client::poison::Wish;
 
-/// The failure of a handler. Any error becomes one by `?` or `into`, and then counts one attempt of its message.
+/// The failure of a handler. Any error becomes one by `?` or `into`, and then counts one attempt of its message; but an
+/// [`Error`] of the kind [`BodyUnreadable`](ErrorKind::BodyUnreadable) [refuses](HandlerError::refuse) the message, since
+/// another attempt would read the same bytes.
 ///
 /// It is not itself an error type, so that every error can become one.
 pub struct HandlerError {
@@ -51,7 +54,10 @@ impl HandlerError {
 
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for HandlerError {
     fn from(cause: E) -> Self {
-        Self { cause: cause.into(), wish: Wish::None }
+        let cause = cause.into();
+        let error = cause.downcast_ref::<Error>();
+        let unreadable = error.is_some_and(|error| error.kind() == ErrorKind::BodyUnreadable);
+        Self { cause, wish: if unreadable { Wish::Refuse } else { Wish::None } }
     }
 }
 
@@ -75,7 +81,8 @@ impl fmt::Display for HandlerError {
 /// again although its handler succeeded, when a neighbour in its batch failed: effects outside the transaction must bear
 /// that.
 pub trait Handler: Send + Sync + 'static {
-    /// Treats one message of the application.
+    /// Treats one message of the application. An error counts an attempt; what then becomes of the message the worker's
+    /// [`PoisonPolicy`](crate::client::PoisonPolicy) says.
     fn handle(&self, delivery: &mut Delivery<'_>) -> impl Future<Output = Result<(), HandlerError>> + Send;
 
     /// Hears that a conversation failed or was ended with an error by the peer; logs it if not implemented. The worker
@@ -142,5 +149,9 @@ mod tests {
         let later = HandlerError::retry_after(Duration::from_secs(5), "busy");
         assert_eq!(later.wish(), Wish::Later(Duration::from_secs(5)));
         assert_eq!(HandlerError::refuse("no such customer").wish(), Wish::Refuse);
+        let unreadable: HandlerError = Error::unreadable("the body is not xml").into();
+        assert_eq!(unreadable.wish(), Wish::Refuse);
+        let value: HandlerError = Error::value("the column holds NULL").into();
+        assert_eq!(value.wish(), Wish::None);
     }
 }

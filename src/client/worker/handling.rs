@@ -15,9 +15,10 @@ use super::control::count;
 use super::crew::{Crew, Taken};
 use super::delivery::Delivery;
 use super::failing::Fate;
-use super::failure::{panic_reason, reason_of};
-use super::handler::Handler;
+use super::failure::{panic_reason, reason_of, too_long, within};
+use super::handler::{Handler, HandlerError};
 use crate::client::error::Result;
+use crate::client::handled::is_repeated;
 use crate::client::message::Message;
 use crate::client::poison::{PoisonAction, Wish};
 use crate::client::receive::Batch;
@@ -165,28 +166,80 @@ impl<H: Handler> Crew<H> {
         Ok(Run::Done)
     }
 
-    /// Treats one message. An error or a panic of the handler comes back as its reason.
+    /// Treats one message. An error, a panic or a time-out of the handler comes back as its reason.
     async fn handle_one(
         &self,
         batch: &mut Batch,
         taken: &Taken,
         message: &Message,
     ) -> Result<(), (String, Wish)> {
+        self.ask_breaker(message)?;
         let attempt = taken.earlier.attempts + self.failed.attempts(message) + 1;
         let mut delivery = Delivery { message, batch, attempt };
         let (span, begun) = (telemetry::handle_span(&self.queue, message), Instant::now());
-        let treated =
-            AssertUnwindSafe(self.routes.treat(&mut delivery)).catch_unwind().instrument(span).await;
-        telemetry::handled(&self.queue, begun.elapsed(), matches!(treated, Ok(Ok(()))));
-        let failure = match treated {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => (reason_of(error.cause()), error.wish()),
-            Err(panic) => (panic_reason(panic.as_ref()), Wish::None),
+        let active = telemetry::handling(&self.queue, message.age());
+        let limit = self.settings.handler_timeout;
+        let treating = AssertUnwindSafe(self.treat(&mut delivery)).catch_unwind().instrument(span);
+        let treated = match within(limit, treating).await {
+            Some(Ok(Ok(()))) => Ok(()),
+            Some(Ok(Err(error))) => Err((reason_of(error.cause()), error.wish())),
+            Some(Err(panic)) => Err((panic_reason(panic.as_ref()), Wish::None)),
+            None => Err((too_long(limit), Wish::TimedOut)),
         };
-        if failure.1 != Wish::NotNow {
-            count(&self.control.counters.failures);
+        drop(active);
+        let took = begun.elapsed();
+        telemetry::handled(&self.queue, took, treated.is_ok());
+        self.control.counters.handled(took);
+        self.tell_breaker(message, treated.as_ref().map_err(|(_, wish)| *wish));
+        treated.inspect_err(|(_, wish)| {
+            if *wish != Wish::NotNow {
+                count(&self.control.counters.failures);
+            }
+        })
+    }
+
+    /// Whether the breaker lets the message through.
+    fn ask_breaker(&self, message: &Message) -> Result<(), (String, Wish)> {
+        let breaker = self.breaker.as_ref().filter(|_| message.is_user_message());
+        match breaker.and_then(|breaker| breaker.wait(&message.message_type, Instant::now())) {
+            None => Ok(()),
+            Some(wait) => {
+                let reason = format!("messages of type {} are not handled for now", message.message_type);
+                Err((reason, Wish::Blocked(wait)))
+            }
         }
-        Err(failure)
+    }
+
+    fn tell_breaker(&self, message: &Message, treated: Result<&(), Wish>) {
+        let Some(breaker) = self.breaker.as_ref().filter(|_| message.is_user_message()) else { return };
+        let message_type = message.message_type.as_str();
+        match treated {
+            Ok(()) if breaker.succeeded(message_type) => {
+                tracing::info!(queue = self.queue, message_type, "messages of this type are handled again");
+            }
+            Err(Wish::None | Wish::Later(_) | Wish::TimedOut)
+                if breaker.failed(message_type, Instant::now()) =>
+            {
+                telemetry::breaker_opened(&self.queue);
+                tracing::error!(
+                    queue = self.queue,
+                    message_type,
+                    "the handler of this type only fails; its messages are put off"
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Hands a message to its handler, unless it was handled before.
+    async fn treat(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+        let skips = self.settings.remembers_handled.is_some();
+        if skips && is_repeated(delivery.batch, delivery.message).await? {
+            count(&self.control.counters.repeated);
+            telemetry::repeated(&self.queue);
+            return Ok(());
+        }
+        self.routes.treat(delivery).await
     }
 
     /// Whether a message was tried as often as allowed without a verdict: its process died or its transaction was doomed.

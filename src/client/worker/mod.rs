@@ -6,6 +6,7 @@
 //! `stored` is the mode for handlers that run too long for an open transaction.
 
 mod batch_size;
+mod breaker;
 mod control;
 mod crew;
 mod delivery;
@@ -15,6 +16,7 @@ mod handler;
 mod handling;
 mod reader;
 mod routes;
+mod settings;
 mod stored;
 mod trouble;
 mod upkeep;
@@ -26,32 +28,29 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::broker::Broker;
-use super::dialog_pool::DialogPool;
+
 use super::error::{Error, ErrorKind, Result};
-use super::names::{MessageTypeName, QueueName};
-use super::poison::{PoisonAction, PoisonPolicy};
-use super::statements::{self, LEDGER_SIZES, Statement};
+use super::names::QueueName;
+use super::statements::{self, Statement};
 
 pub use control::{WorkerHandle, WorkerStats};
 pub use delivery::Delivery;
 pub(crate) use failure::{panic_reason, reason_of};
 pub use handler::{Handler, HandlerError, HandlerFn, Handling, handler_fn};
 pub use routes::UnknownType;
+pub(crate) use settings::{DEFAULT_READERS, DEFAULT_SHUTDOWN_BUDGET};
 pub use stored::{LongHandler, LongWorker, WorkItem};
 pub use trouble::{WhenBrokerChanges, WhenUnavailable};
 
-use batch_size::BatchSize;
 use control::Control;
 use crew::{Crew, Ended};
 use reader::{Reader, Source};
 use routes::Routes;
+use settings::Settings;
+use upkeep::{Kept, keep_small};
 
 /// How long cancelled handlers' messages may take to be given back.
 const GIVING_BACK: Duration = Duration::from_secs(5);
-
-/// Defaults of a worker.
-pub(crate) const DEFAULT_READERS: usize = 1;
-pub(crate) const DEFAULT_SHUTDOWN_BUDGET: Duration = Duration::from_secs(30);
 
 /// Why a worker stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,32 +77,6 @@ pub struct Worker<H> {
     control: Arc<Control>,
 }
 
-/// What all readers of a worker share.
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    readers: usize,
-    size: BatchSize,
-    poison: PoisonPolicy,
-    idle: Option<Duration>,
-    shutdown_budget: Duration,
-    unavailable: WhenUnavailable,
-    broker_changes: WhenBrokerChanges,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            readers: DEFAULT_READERS,
-            size: BatchSize::adaptive(),
-            poison: PoisonPolicy::default(),
-            idle: None,
-            shutdown_budget: DEFAULT_SHUTDOWN_BUDGET,
-            unavailable: WhenUnavailable::default(),
-            broker_changes: WhenBrokerChanges::default(),
-        }
-    }
-}
-
 impl Broker {
     /// Works on a queue with a handler for all message types, or for those that have none of their own by
     /// [`Worker::on`]. [`UnknownType`] can stand for it.
@@ -119,74 +92,6 @@ impl Broker {
 }
 
 impl<H: Handler> Worker<H> {
-    /// Treats messages of one type with a handler of their own. The hooks for the broker's own messages stay with the
-    /// main handler.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Config`] for a faulty name.
-    pub fn on<M>(mut self, message_type: M, handler: impl Handler) -> Result<Self>
-    where
-        M: TryInto<MessageTypeName>,
-        Error: From<M::Error>,
-    {
-        self.routes.add(&message_type.try_into()?, handler);
-        Ok(self)
-    }
-
-    /// For a queue of the sending side: Error and EndDialog messages go to this pool after the hooks have heard of them, so
-    /// that what is pending on a failed dialog is sent again or kept, as [`DialogPool::on_error`] says, before our side of
-    /// the conversation is ended. Without it the worker ends our side at once, and what was pending is gone.
-    pub fn repairs(mut self, pool: &DialogPool) -> Self {
-        self.routes.set_pool(pool.clone());
-        self
-    }
-
-    /// How many conversation groups are worked on at the same time, each on a connection of its own; 1 if not set.
-    pub fn readers(mut self, count: usize) -> Self {
-        self.settings.readers = count.max(1);
-        self
-    }
-
-    /// At most so many messages in one transaction. If not set the worker finds a size by itself, between 1 and 1,024:
-    /// larger while batches come full and are over quickly, smaller when they last. With a ledger never more than 200.
-    pub fn max_messages(mut self, count: u32) -> Self {
-        self.settings.size = BatchSize::Fixed(count.max(1));
-        self
-    }
-
-    /// What happens to messages whose handler fails; three attempts, then the dead letters, if not set.
-    pub fn poison(mut self, policy: PoisonPolicy) -> Self {
-        self.settings.poison = policy;
-        self
-    }
-
-    /// Stop when no reader has had a message for so long and nothing put off is left, as a program started by an
-    /// activator should; never if not set.
-    pub fn drain_then_exit(mut self, idle: Duration) -> Self {
-        self.settings.idle = Some(idle);
-        self
-    }
-
-    /// How long handlers may finish what they have begun after a shutdown was asked for, 30 s if not set. Then they are
-    /// cancelled and their messages given back.
-    pub fn shutdown_budget(mut self, budget: Duration) -> Self {
-        self.settings.shutdown_budget = budget;
-        self
-    }
-
-    /// What to do when the queue is switched off or dropped, or the broker disabled, after the worker has seen it at
-    /// work; it waits if not set. At the start such a fault always ends the worker.
-    pub fn when_unavailable(mut self, reaction: WhenUnavailable) -> Self {
-        self.settings.unavailable = reaction;
-        self
-    }
-
-    /// What to do when another broker answers after a lost connection; the worker goes on if not set.
-    pub fn when_broker_changes(mut self, reaction: WhenBrokerChanges) -> Self {
-        self.settings.broker_changes = reaction;
-        self
-    }
-
     /// The reins of this worker, to pause, resume or stop it while it runs and to see what it has done.
     #[must_use]
     pub fn handle(&self) -> WorkerHandle {
@@ -197,14 +102,15 @@ impl<H: Handler> Worker<H> {
     /// trying again does not mend.
     ///
     /// # Errors
-    /// The first such failure: the queue is disabled or missing at the start, a permission or a table of the poison
-    /// handling is missing, the login is refused. Messages in hand are given back.
+    /// [`ErrorKind::Config`] for settings that contradict each other. Otherwise the first such failure: the queue is disabled
+    /// or missing at the start, a permission or a table is missing, the login is refused. Messages in hand are given back.
     ///
     /// # Cancellation
     /// Dropping the future cancels handlers; their messages are given back. Attempts that a ledger has counted stay
     /// counted; a shutdown takes them back.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<StopReason> {
-        verify_tables(&self.broker, &self.needed_tables()).await?;
+        self.settings.check()?;
+        verify_tables(&self.broker, &self.settings.needed_tables()).await?;
         let control = Arc::clone(&self.control);
         let budget = self.settings.shutdown_budget;
         let staff = self.start().await?;
@@ -215,23 +121,11 @@ impl<H: Handler> Worker<H> {
     ///
     /// # Errors
     /// As [`run`](Worker::run).
+    ///
+    /// # Cancellation
+    /// As [`run`](Worker::run).
     pub async fn run_forever(self) -> Result<StopReason> {
         self.run(std::future::pending()).await
-    }
-
-    fn needed_tables(&self) -> Vec<&'static str> {
-        let policy = self.settings.poison;
-        let mut tables = Vec::new();
-        if policy.counts_in_table() {
-            tables.push("attempts");
-        }
-        if policy.action() == PoisonAction::Park {
-            tables.push("dead_letters");
-        }
-        if policy.retries().is_some() {
-            tables.push("retries");
-        }
-        tables
     }
 
     async fn start(self) -> Result<Staff> {
@@ -249,14 +143,17 @@ impl<H: Handler> Worker<H> {
         let (crew, mut staff) = (Arc::new(crew), Staff::default());
         for (source, receiver) in receivers {
             let crew = Arc::clone(&crew);
-            let reader = Reader { crew, receiver, size: first_size(settings), source, has_looked: false };
+            let reader = Reader { crew, receiver, size: settings.first_size(), source, has_looked: false };
             match source {
                 Source::Queue => staff.readers.spawn(reader.run()),
                 Source::Retries => staff.helpers.spawn(reader.run()),
             };
         }
-        if settings.poison.counts_in_table() {
-            staff.upkeep.spawn(upkeep::prune_attempts(self.broker, self.control.stop.clone()));
+        let mut kept = Vec::new();
+        kept.extend(settings.poison.counts_in_table().then_some(Kept::Attempts));
+        kept.extend(settings.remembers_handled.map(|age| Kept::Handled(self.queue, age)));
+        for kept in kept {
+            staff.upkeep.spawn(keep_small(self.broker.clone(), kept, self.control.stop.clone()));
         }
         Ok(staff)
     }
@@ -321,16 +218,6 @@ async fn supervise(
     Ok(StopReason::Shutdown)
 }
 
-/// A ledger counts a batch in one statement.
-fn first_size(settings: Settings) -> BatchSize {
-    let most = LEDGER_SIZES[LEDGER_SIZES.len() - 1] as u32;
-    match settings.size {
-        _ if !settings.poison.has_ledger() => settings.size,
-        BatchSize::Fixed(size) => BatchSize::Fixed(size.min(most)),
-        BatchSize::Adaptive(_) => BatchSize::Fixed(most),
-    }
-}
-
 /// Missing tables are found before the first message fails, not after.
 pub(crate) async fn verify_tables(broker: &Broker, needed: &[&str]) -> Result<()> {
     if needed.is_empty() {
@@ -351,9 +238,11 @@ fn missing_table(table: &str) -> Error {
     let script = match table {
         "retries" => "10-retries.sql",
         "work_items" => "11-work-items.sql",
+        "handled_messages" => "12-handled-messages.sql",
         _ => "05-dead-letters.sql",
     };
-    let text = format!("the table ssbroker.{table} is missing: run sql/{script}, or choose another policy");
+    let text =
+        format!("the table ssbroker.{table} is missing: run sql/{script}, or do without what needs it");
     Error::new(ErrorKind::ObjectMissing, text)
 }
 

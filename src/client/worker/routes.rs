@@ -1,4 +1,4 @@
-//! Which handler treats a message: one of its type, or the worker's main handler.
+//! Which handler treats a message: one of its service, one of its type, or the worker's main handler.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::handler::{Handler, HandlerError, Handling};
 use crate::client::dialog_pool::{DialogPool, Repair};
 use crate::client::error::ErrorKind;
 use crate::client::message::MessageKind;
-use crate::client::names::MessageTypeName;
+use crate::client::names::{MessageTypeName, ServiceName};
 
 /// What to do with messages of a type no handler is there for; stands as a worker's main handler.
 ///
@@ -53,11 +53,27 @@ impl Handler for UnknownType {
 /// A handler whose type is forgotten.
 trait AnyHandler: Send + Sync {
     fn handle<'a>(&'a self, delivery: &'a mut Delivery<'_>) -> Handling<'a>;
+
+    /// Has the hook for a message of the broker's own called.
+    fn hear<'a>(&'a self, delivery: &'a mut Delivery<'_>) -> Handling<'a>;
 }
 
 impl<H: Handler> AnyHandler for H {
     fn handle<'a>(&'a self, delivery: &'a mut Delivery<'_>) -> Handling<'a> {
         Box::pin(Handler::handle(self, delivery))
+    }
+
+    fn hear<'a>(&'a self, delivery: &'a mut Delivery<'_>) -> Handling<'a> {
+        Box::pin(hear(self, delivery))
+    }
+}
+
+async fn hear<H: Handler>(handler: &H, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+    match &delivery.message.kind {
+        MessageKind::EndDialog => handler.on_end(delivery).await,
+        MessageKind::Error(error) => handler.on_error(delivery, error).await,
+        MessageKind::DialogTimer => handler.on_timer(delivery).await,
+        MessageKind::User => Ok(()),
     }
 }
 
@@ -65,40 +81,42 @@ impl<H: Handler> AnyHandler for H {
 pub(super) struct Routes<H> {
     main: H,
     by_type: HashMap<String, Arc<dyn AnyHandler>>,
+    by_service: HashMap<String, Arc<dyn AnyHandler>>,
     pool: Option<DialogPool>,
 }
 
 impl<H: Handler> Routes<H> {
     pub(super) fn new(main: H) -> Self {
-        Self { main, by_type: HashMap::new(), pool: None }
+        Self { main, by_type: HashMap::new(), by_service: HashMap::new(), pool: None }
     }
 
     pub(super) fn add(&mut self, message_type: &MessageTypeName, handler: impl Handler) {
         self.by_type.insert(message_type.as_str().to_owned(), Arc::new(handler));
     }
 
+    pub(super) fn add_service(&mut self, service: &ServiceName, handler: impl Handler) {
+        self.by_service.insert(service.as_str().to_owned(), Arc::new(handler));
+    }
+
     pub(super) fn set_pool(&mut self, pool: DialogPool) {
         self.pool = Some(pool);
     }
 
-    /// Treats a message by its kind and type, and ends our side of a conversation that is over.
+    /// Treats a message by its service, kind and type, and ends our side of a conversation that is over.
     pub(super) async fn treat(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
         let message = delivery.message;
-        match &message.kind {
-            MessageKind::User => match self.by_type.get(&message.message_type) {
+        let at_service = self.by_service.get(&message.service);
+        if message.is_user_message() {
+            return match at_service.or_else(|| self.by_type.get(&message.message_type)) {
                 Some(handler) => handler.handle(delivery).await,
                 None => self.main.handle(delivery).await,
-            },
-            MessageKind::DialogTimer => self.main.on_timer(delivery).await,
-            MessageKind::EndDialog => {
-                self.main.on_end(delivery).await?;
-                self.conclude(delivery).await
-            }
-            MessageKind::Error(error) => {
-                self.main.on_error(delivery, error).await?;
-                self.conclude(delivery).await
-            }
+            };
         }
+        match at_service {
+            Some(handler) => handler.hear(delivery).await?,
+            None => hear(&self.main, delivery).await?,
+        }
+        if message.ends_conversation() { self.conclude(delivery).await } else { Ok(()) }
     }
 
     /// Lets the pool repair a dialog of its own; ends our side of any other conversation.

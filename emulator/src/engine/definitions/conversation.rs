@@ -330,6 +330,8 @@ pub struct TransmissionRow {
     pub message_id: Uuid,
     /// The target queue it waits for, when the wait is for a queue that is off.
     pub waits_for: Option<QueueKey>,
+    /// The target has it, and only the acknowledgement is missing: it is not sent again and holds nothing up.
+    pub arrived: bool,
 }
 
 /// Body argument of SEND.

@@ -127,5 +127,6 @@ fn row(order: i64, handle: u128, waits_for: Option<QueueKey>) -> TransmissionRow
         priority: 5,
         message_id: id(7),
         waits_for,
+        arrived: false,
     }
 }

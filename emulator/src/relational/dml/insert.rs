@@ -15,8 +15,9 @@ use crate::relational::expression::{Binder, Bound, value, whole_number};
 use crate::relational::query::{CommonTables, bind_query};
 use crate::relational::scope::{Frame, Scope};
 use crate::tsql::ast::dml::{Insert, InsertSource, ValueOrDefault};
+use crate::tsql::ast::expr::{Expr, Literal};
 use crate::tsql::ast::name::Ident;
-use crate::tsql::ast::query::Top;
+use crate::tsql::ast::query::{Query, QueryBody, SelectItem, Top};
 use crate::value::{Column, SqlType, Value};
 
 /// Runs an INSERT.
@@ -34,7 +35,7 @@ pub(crate) fn insert(statement: &Insert, env: &mut dyn Environment, tx: &mut Tx<
         InsertSource::Values(rows) => values(rows, &shape, &columns, ctes, &mut ctx)?,
         InsertSource::Query(query) => {
             let plan = bind_query(query, None, ctes, &mut ctx)?;
-            columns.check_query(&plan.columns, &shape)?;
+            columns.check_query(query, &plan.columns, &shape)?;
             let rows = plan.run(None, None, &mut ctx)?;
             rows.into_iter().map(|row| columns.spread(&shape, row.into_iter().map(Some))).collect()
         }
@@ -143,18 +144,32 @@ impl Columns {
         }
     }
 
-    fn check_query(&self, columns: &[Column], shape: &Shape) -> Result<(), SqlError> {
+    fn check_query(&self, query: &Query, columns: &[Column], shape: &Shape) -> Result<(), SqlError> {
         match columns.len().cmp(&self.places.len()) {
             std::cmp::Ordering::Equal => {}
             _ if !self.listed => return Err(errors::insert_definition()),
             order => return Err(errors::insert_select_count(order.is_lt())),
         }
-        let pairs = columns.iter().zip(&self.places);
-        pairs.into_iter().try_for_each(|(from, place)| {
+        let nulls = written_nulls(query);
+        let pairs = columns.iter().zip(&self.places).enumerate();
+        pairs.into_iter().try_for_each(|(at, (from, place))| {
             let to = shape.columns[*place].column.ty;
-            if from.ty == to { Ok(()) } else { check_allowed(from.ty, to, false) }
+            if from.ty == to || nulls.contains(&at) { Ok(()) } else { check_allowed(from.ty, to, false) }
         })
     }
+}
+
+/// The places of a select list where NULL is written: like the constant in VALUES it takes any column's type. A list with a
+/// star, and the columns of a set operation, have their types by themselves.
+fn written_nulls(query: &Query) -> Vec<usize> {
+    let QueryBody::Select(select) = &query.body else { return Vec::new() };
+    if select.items.iter().any(|item| matches!(item, SelectItem::Wildcard { .. })) {
+        return Vec::new();
+    }
+    let is_null =
+        |item: &SelectItem| matches!(item, SelectItem::Value { value: Expr::Literal(Literal::Null), .. });
+    let items = select.items.iter().enumerate();
+    items.filter(|(_, item)| is_null(item)).map(|(at, _)| at).collect()
 }
 
 /// Puts complete rows where they belong; the number of those stored and the rows themselves are returned.

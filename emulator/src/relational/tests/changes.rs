@@ -21,6 +21,10 @@ fn inserts_fill_in_what_is_not_given() {
             "CREATE TABLE t(a uniqueidentifier DEFAULT NEWID(), b char(3)); INSERT t(b) VALUES('a'); SELECT b+'|', CASE WHEN a IS NULL THEN 0 ELSE 1 END FROM t",
             "a  ||1",
         ),
+        (
+            "CREATE TABLE t(a int, u uniqueidentifier, d datetime2); INSERT t SELECT 1, NULL, NULL; SELECT a, u, d FROM t",
+            "1|NULL|NULL",
+        ),
         ("CREATE TABLE t(a int); INSERT TOP (1) t VALUES(1),(2); SELECT COUNT(*) FROM t", "1"),
     ]);
     assert_eq!(fails("CREATE TABLE t(a varchar(3)); INSERT t VALUES('abcd')"), 2628);
@@ -31,6 +35,8 @@ fn inserts_fill_in_what_is_not_given() {
     assert_eq!(fails("CREATE TABLE t(a int, b int); INSERT t(a) VALUES(1,2)"), 110);
     assert_eq!(fails("CREATE TABLE t(a int, b int); INSERT t(a,b) VALUES(1)"), 109);
     assert_eq!(fails("CREATE TABLE t(a int, b int); INSERT t(a,b) SELECT 1"), 120);
+    assert_eq!(fails("CREATE TABLE t(u uniqueidentifier); INSERT t SELECT 1"), 206);
+    assert_eq!(fails("CREATE TABLE t(u uniqueidentifier); INSERT t SELECT NULL UNION ALL SELECT NULL"), 206);
     assert_eq!(fails("CREATE TABLE t(a int); INSERT t(x) VALUES(1)"), 207);
     assert_eq!(fails("CREATE TABLE t(a int, a int)"), 2705);
     assert_eq!(fails("INSERT sys.databases(name) VALUES('x')"), 4406);

@@ -10,17 +10,19 @@ use super::super::Settings;
 use super::super::control::{Control, count};
 use super::super::crew::Ended;
 use super::super::delivery::Delivery;
-use super::super::failure::{panic_reason, reason_of};
+use super::super::failure::{panic_reason, reason_of, too_long, within};
 use super::super::handler::HandlerError;
 use super::super::trouble::{Reaction, Trouble};
 use super::{LongHandler, WorkItem, lease};
 use crate::client::broker::Broker;
 use crate::client::error::{Error, ErrorKind, Result};
+use crate::client::handled::is_repeated;
 use crate::client::poison::{Failure, Verdict, Wish};
 use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
 use crate::client::retry::Backoff;
 use crate::client::statements::{self, Selection, Statement};
+use crate::client::telemetry;
 
 /// Pauses after failures where the policy has no schedule.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
@@ -122,6 +124,7 @@ impl<H: LongHandler> Leaser<H> {
                 Ok(())
             }
             Worked::Lost => {
+                telemetry::lease_lost(&self.queue);
                 tracing::warn!(item = id, "the lease on an item was lost; its work is dropped here");
                 Ok(())
             }
@@ -154,8 +157,12 @@ impl<H: LongHandler> Leaser<H> {
 
     async fn work_under_lease(&self, item: &WorkItem) -> Result<H::Output, Worked> {
         let work = AssertUnwindSafe(self.handler.work(item)).catch_unwind();
+        let limit = self.settings.handler_timeout;
         let worked = tokio::select! {
-            worked = work => worked,
+            worked = within(limit, work) => match worked {
+                Some(worked) => worked,
+                None => return Err(Worked::Failed(too_long(limit), Wish::TimedOut)),
+            },
             () = lease::beat(&self.broker, item.id, item.lease, self.span) => return Err(Worked::Lost),
             () = self.control.cut.cancelled() => return Err(Worked::Cut),
         };
@@ -190,6 +197,11 @@ impl<H: LongHandler> Leaser<H> {
                 _ => Ok(()),
             };
         };
+        if self.settings.remembers_handled.is_some() && is_repeated(batch, &item.message).await? {
+            count(&self.control.counters.repeated);
+            telemetry::repeated(&self.queue);
+            return Ok(());
+        }
         let mut delivery = Delivery { message: &item.message, batch, attempt: item.attempt };
         let completed = AssertUnwindSafe(self.handler.complete(output, &mut delivery)).catch_unwind().await;
         match completed {
@@ -206,7 +218,8 @@ impl<H: LongHandler> Leaser<H> {
         let earlier = item.attempt - 1;
         let at_once = self.settings.poison.max_attempts() - 1;
         let retries = earlier.saturating_sub(at_once);
-        let failure = Failure { earlier, retries, is_retry: earlier > at_once, wish };
+        let failure =
+            Failure { earlier, retries, is_retry: earlier > at_once, age: item.message.age(), wish };
         let (id, lease) = (item.id, item.lease);
         match self.settings.poison.judge(failure, random_fraction()) {
             Verdict::TryAgain => {

@@ -17,6 +17,7 @@ use super::batch_size::BatchSize;
 use super::control::{Control, WorkerHandle};
 use super::delivery::Delivery;
 use super::handler::HandlerError;
+use super::upkeep::{Kept, keep_small};
 use super::{Settings, Staff, StopReason, missing_table, supervise, verify_tables};
 use crate::client::broker::Broker;
 use crate::client::error::Result;
@@ -141,6 +142,27 @@ impl<H: LongHandler> LongWorker<H> {
         self
     }
 
+    /// How long the work on one item may take, apart from its completion. Then it is dropped, which counts as a failed
+    /// attempt. No limit if not set.
+    pub fn work_timeout(mut self, limit: Duration) -> Self {
+        self.settings.handler_timeout = Some(limit);
+        self
+    }
+
+    /// How long a shutdown may take before whoever stops this program kills it; see
+    /// [`Worker::stopped_within`](super::Worker::stopped_within).
+    pub fn stopped_within(mut self, limit: Duration) -> Self {
+        self.settings.stopped_within = Some(limit);
+        self
+    }
+
+    /// Does not complete messages again that were completed before, as [`Worker::skip_repeated`](super::Worker::skip_repeated)
+    /// does; their work may be done twice.
+    pub fn skip_repeated(mut self, remember: Duration) -> Self {
+        self.settings.remembers_handled = Some(remember);
+        self
+    }
+
     /// The reins of this worker.
     #[must_use]
     pub fn handle(&self) -> WorkerHandle {
@@ -159,7 +181,10 @@ impl<H: LongHandler> LongWorker<H> {
         if self.settings.poison.action() != PoisonAction::Park {
             return Err(missing_table("dead_letters").during("a long worker parks what fails"));
         }
-        verify_tables(&self.broker, &["work_items", "dead_letters"]).await?;
+        self.settings.check()?;
+        let mut tables = vec!["work_items", "dead_letters"];
+        tables.extend(self.settings.remembers_handled.map(|_| "handled_messages"));
+        verify_tables(&self.broker, &tables).await?;
         let control = Arc::clone(&self.control);
         let budget = self.settings.shutdown_budget;
         let staff = self.start().await?;
@@ -176,6 +201,10 @@ impl<H: LongHandler> LongWorker<H> {
             size: BatchSize::adaptive(),
         };
         staff.readers.spawn(storer.run());
+        if let Some(age) = self.settings.remembers_handled {
+            let (kept, stop) = (Kept::Handled(self.queue.clone(), age), self.control.stop.clone());
+            staff.upkeep.spawn(keep_small(self.broker.clone(), kept, stop));
+        }
         let handler = Arc::new(self.handler);
         for _ in 0..self.settings.readers {
             let leaser = Leaser {
