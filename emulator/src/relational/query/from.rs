@@ -360,6 +360,13 @@ impl<'b, 'c, 't> FromBinder<'b, 'c, 't> {
                 (Some(on), pairs)
             }
         };
+        let padded = match kind {
+            JoinKind::Left | JoinKind::OuterApply => left_width..columns.len(),
+            JoinKind::Right => 0..left_width,
+            JoinKind::Full => 0..columns.len(),
+            _ => 0..0,
+        };
+        columns[padded].iter_mut().for_each(|padded| padded.column.nullable = true);
         let join = Join { kind, left: left.source, right: right.source, left_width, right_width, on, pairs };
         Ok(BoundSource { source: Source::Join(Box::new(join)), columns })
     }
