@@ -16,8 +16,9 @@ use super::pool::random_fraction;
 use super::retry::Backoff;
 use super::rows::Row;
 use super::sending;
+use super::server_codes;
 use super::session::Session;
-use super::statements::{self, Due, Opening, Scope};
+use super::statements::{self, DialogSpec, Due, Opening, Scope};
 use super::values::SqlValue;
 
 /// How long the pump sleeps at most: a message that another process delays by less is sent at most this late.
@@ -31,7 +32,8 @@ const MOST_ATTEMPTS: u32 = 4;
 pub struct DueSent {
     /// Messages sent.
     pub sent: u64,
-    /// Messages the server refused; they went to the table of unsent messages.
+    /// Messages the server refused, or to whose destination no dialog can be begun; they went to the table of unsent
+    /// messages.
     pub unsent: u64,
     /// How long until the next one is due; `None` when there is none.
     pub next: Option<Duration>,
@@ -72,7 +74,8 @@ impl DialogPool {
     }
 
     /// Sends messages whose time has come: those of one destination, at most 100, in order of their times, in one
-    /// transaction. Call it until it answers 0 sent and unsent.
+    /// transaction. Call it until it answers 0 sent and unsent. What cannot be sent whatever comes, for example because its
+    /// contract does not exist, goes to the table of unsent messages with the reason and does not hold up the others.
     ///
     /// # Errors
     /// As [`send`](Self::send); the messages stay kept. Dropping the future leaves it open whether they were sent; they are
@@ -83,26 +86,26 @@ impl DialogPool {
             return Ok(DueSent { next: next_due(self.broker()).await?, ..DueSent::default() });
         };
         let destination = first.destination.clone();
-        let mut place = self.borrow_place(&destination).await?;
+        let mut place = match self.borrow_place(&destination).await {
+            Ok(place) => place,
+            Err(error) if is_for_good(&error) => return self.set_aside(&destination, None, &error).await,
+            Err(error) => return Err(error),
+        };
         for _ in 0..MOST_ATTEMPTS {
-            let mut session = self.broker().session().await?;
-            session.begin().await?;
-            match send_claimed(&mut session, &mut place, &destination).await {
-                Ok(Attempt::Done(done)) => {
-                    session.commit().await?;
+            match self.attempt(&mut place, &destination).await? {
+                Attempt::Done(done) => {
                     place.committed();
                     return Ok(DueSent { next: Some(Duration::ZERO), ..done });
                 }
-                outcome => {
-                    if session.is_clean() {
-                        session.rollback_if_open().await?;
-                    }
-                    outcome?;
+                Attempt::Refused(id, error) => {
+                    place.rolled_back();
+                    return self.set_aside(&destination, Some(id), &error).await;
+                }
+                Attempt::DialogOver => {
+                    let dialog = place.dialog()?;
+                    place.replace(dialog).await?;
                 }
             }
-            drop(session);
-            let dialog = place.dialog()?;
-            place.replace(dialog).await?;
         }
         Err(Error::new(
             ErrorKind::Transient,
@@ -138,6 +141,44 @@ impl DialogPool {
         }
     }
 
+    /// One transaction; it is committed when its messages are done with.
+    async fn attempt(&self, place: &mut BorrowedPlace, destination: &Destination) -> Result<Attempt> {
+        let mut session = self.broker().session().await?;
+        session.begin().await?;
+        let attempt = send_claimed(&mut session, place, destination).await;
+        if let Ok(Attempt::Done(_)) = attempt {
+            session.commit().await?;
+        } else if session.is_clean() {
+            session.rollback_if_open().await?;
+        }
+        attempt
+    }
+
+    /// Moves one message that is due, or all to a destination, to the table of unsent messages.
+    async fn set_aside(
+        &self,
+        destination: &Destination,
+        only: Option<i64>,
+        reason: &Error,
+    ) -> Result<DueSent> {
+        let spec = self.spec_of(destination);
+        let mut session = self.broker().session().await?;
+        session.begin().await?;
+        match move_to_unsent(&mut session, &spec, destination, only, reason).await {
+            Ok(unsent) => {
+                session.commit().await?;
+                tracing::error!(to = %spec.to, unsent, %reason, "delayed messages cannot be sent");
+                Ok(DueSent { unsent, next: Some(Duration::ZERO), ..DueSent::default() })
+            }
+            Err(error) => {
+                if session.is_clean() {
+                    session.rollback_if_open().await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
     async fn keep(&self, destination: &Destination, due: Due, messages: &[OutgoingMessage]) -> Result<()> {
         let spec = self.spec_of(destination);
         let mut session = self.broker().session().await?;
@@ -167,6 +208,15 @@ struct Kept {
 enum Attempt {
     Done(DueSent),
     DialogOver,
+    /// The message with this number doomed the transaction, and would do so again.
+    Refused(i64, Error),
+}
+
+/// Whether the server refuses what was asked of it as such, so that trying again is of no use.
+fn is_for_good(error: &Error) -> bool {
+    use ErrorKind::{MessageRefused, ObjectMissing, PermissionDenied, Statement};
+    error.server().is_some()
+        && matches!(error.kind(), MessageRefused | ObjectMissing | PermissionDenied | Statement)
 }
 
 async fn read_due(session: &mut Session) -> Result<Vec<Kept>> {
@@ -201,27 +251,66 @@ async fn send_claimed(
         return Ok(Attempt::DialogOver);
     }
     if answer.rolled_back {
-        return Err(first_failure(answer.outcomes));
+        return dooming(answer.outcomes, &due);
     }
     let mut done = DueSent::default();
     for (outcome, kept) in answer.outcomes.into_iter().zip(&due) {
         match outcome.into_result() {
             Ok(()) => done.sent += 1,
             Err(error) => {
-                let code = error.server_number().and_then(|number| i32::try_from(number).ok());
-                let reason = error.to_string();
-                let note = statements::note_unsent(place.spec(), None, &kept.message, code, &reason);
-                session
-                    .execute(&note)
-                    .await
-                    .map_err(|error| error.during("noting a refused message in ssbroker.unsent"))?;
+                note_unsent(session, place.spec(), kept, &error).await?;
                 done.unsent += 1;
             }
         }
     }
-    let ids: Vec<i64> = due.iter().map(|kept| kept.id).collect();
-    session.execute(&statements::delete_delayed(&ids)).await?;
+    delete(session, &due).await?;
     Ok(Attempt::Done(done))
+}
+
+/// Notes what is due and cannot be sent, and deletes it; answers how many there were.
+async fn move_to_unsent(
+    session: &mut Session,
+    spec: &DialogSpec,
+    destination: &Destination,
+    only: Option<i64>,
+    reason: &Error,
+) -> Result<u64> {
+    let mut due = read_due(session).await?;
+    due.retain(|kept| kept.destination == *destination && only.is_none_or(|only| only == kept.id));
+    for kept in &due {
+        note_unsent(session, spec, kept, reason).await?;
+    }
+    delete(session, &due).await?;
+    Ok(due.len() as u64)
+}
+
+async fn note_unsent(session: &mut Session, spec: &DialogSpec, kept: &Kept, error: &Error) -> Result<()> {
+    let code = error.server_number().and_then(|number| i32::try_from(number).ok());
+    let reason = error.to_string();
+    let note = statements::note_unsent(spec, None, &kept.message, code, &reason);
+    let noted = session.execute(&note).await;
+    noted.map(drop).map_err(|error| error.during("noting a refused message in ssbroker.unsent"))
+}
+
+async fn delete(session: &mut Session, done: &[Kept]) -> Result<()> {
+    let ids: Vec<i64> = done.iter().map(|kept| kept.id).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    session.execute(&statements::delete_delayed(&ids)).await.map(drop)
+}
+
+/// Which message doomed the transaction; those behind it only say that it was doomed.
+fn dooming(outcomes: Vec<SendOutcome>, due: &[Kept]) -> Result<Attempt> {
+    let is_cause = |outcome: &&SendOutcome| {
+        let error = outcome.error().filter(|error| is_for_good(error));
+        error.is_some_and(|error| error.server_number() != Some(server_codes::TRANSACTION_DOOMED))
+    };
+    let cause = outcomes.iter().find(is_cause);
+    match cause.and_then(|outcome| Some((due.get(outcome.index())?.id, outcome.error()?.clone()))) {
+        Some((id, error)) => Ok(Attempt::Refused(id, error)),
+        None => Err(first_failure(outcomes)),
+    }
 }
 
 fn first_failure(outcomes: Vec<SendOutcome>) -> Error {

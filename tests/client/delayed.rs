@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use ssbroker::client::{ErrorKind, MessageTypeName, PoolOptions};
+use ssbroker::client::{Destination, ErrorKind, MessageTypeName, PoolOptions};
 
 use super::stage::Stage;
 use crate::support::Backend;
@@ -116,6 +116,42 @@ async fn a_refused_delayed_message_goes_to_the_unsent_table_and_does_not_hold_up
     assert_eq!((done.sent, done.unsent), (2, 1));
     assert_eq!(stage.unsent().await, [(Some(8432), "1".to_owned())]);
     assert_eq!(stage.objects.waiting().await, ["0", "2"]);
+}
+
+#[tokio::test]
+async fn a_destination_that_cannot_be_sent_to_does_not_hold_up_the_others() {
+    let stage = Stage::start().await;
+    let pool = stage.pool(PoolOptions::default().width(1));
+    let good = stage.objects.destination();
+    let no_contract = good.clone().contract("//test/none").unwrap();
+    let no_service = Destination::new("//test/nobody", &*stage.objects.target).unwrap();
+    for (destination, text) in [(&no_contract, "a"), (&no_service, "b"), (&good, "c"), (&no_contract, "d")] {
+        pool.send_after(destination, Duration::ZERO, &[stage.objects.message(text)]).await.unwrap();
+    }
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let runner = pool.clone();
+    let pump = tokio::spawn(async move {
+        runner
+            .run_delayed(async {
+                let _ = stopped.await;
+            })
+            .await
+    });
+    let emptied = async {
+        while stage.number(KEPT).await > 0 {
+            assert!(!pump.is_finished());
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), emptied).await.unwrap();
+    stop.send(()).unwrap();
+    pump.await.unwrap().unwrap();
+    assert_eq!(stage.objects.waiting().await, ["c"]);
+    let mut unsent = stage.unsent().await;
+    unsent.sort_by(|left, right| left.1.cmp(&right.1));
+    let texts: Vec<&str> = unsent.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, ["a", "b", "d"]);
+    assert!(unsent.iter().all(|(code, _)| code.is_some()), "{unsent:?}");
 }
 
 #[tokio::test]
