@@ -1,23 +1,34 @@
 //! Splits an ADO.NET connection string into keywords and values. Knows the quoting rules and no keyword.
 
+use std::fmt;
+
 use super::super::error::{Error, Result};
 
 /// One keyword with its value, both as meant: quotes removed, doubled characters single.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) keyword: String,
     pub(super) value: String,
 }
 
+/// Without the value: it may be a password.
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pair").field("keyword", &self.keyword).finish_non_exhaustive()
+    }
+}
+
 /// Splits the text at semicolons outside quotes.
 ///
 /// A value may be in single or double quotes, where the same quote doubled stands for one; `==` in a keyword stands for an
-/// equals sign; blanks around keyword and value do not count. Errors name the keyword, never a value.
+/// equals sign; blanks around keyword and value do not count. Errors name the keyword, never a value; nor what may be the
+/// rest of a value, because it held a semicolon and was not quoted.
 pub(super) fn split(text: &str) -> Result<Vec<Pair>> {
     let mut pairs = Vec::new();
     let mut rest = text.trim_start_matches(is_filler);
     while !rest.is_empty() {
-        let (keyword, after) = take_keyword(rest)?;
+        let before = pairs.last().map(|pair: &Pair| pair.keyword.as_str());
+        let (keyword, after) = take_keyword(rest, before)?;
         let (value, after) = take_value(&keyword, after)?;
         pairs.push(Pair { keyword, value });
         rest = after.trim_start_matches(is_filler);
@@ -29,7 +40,7 @@ fn is_filler(character: char) -> bool {
     character == ';' || character.is_whitespace()
 }
 
-fn take_keyword(text: &str) -> Result<(String, &str)> {
+fn take_keyword<'a>(text: &'a str, before: Option<&str>) -> Result<(String, &'a str)> {
     let mut keyword = String::new();
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
@@ -40,10 +51,13 @@ fn take_keyword(text: &str) -> Result<(String, &str)> {
             other => keyword.push(other),
         }
     }
-    let keyword = keyword.trim_end();
+    let place = match (before, keyword.trim_end()) {
+        (Some(before), _) => format!("in what follows the value of '{before}'"),
+        (None, long) if long.chars().count() > 30 => "after a keyword".to_owned(),
+        (None, first) => format!("after '{first}'"),
+    };
     Err(Error::config(format!(
-        "connection string: '=' is missing after {} (a value that holds ';' must be quoted)",
-        if keyword.chars().count() > 30 { "a keyword".to_owned() } else { format!("'{keyword}'") }
+        "connection string: '=' is missing {place} (a value that holds ';' must be quoted)"
     )))
 }
 
@@ -109,11 +123,18 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_not_printed_for_debugging() {
+        let printed = format!("{:?}", split("password=abc").unwrap());
+        assert!(printed.contains("password") && !printed.contains("abc"), "{printed}");
+    }
+
+    #[test]
     fn errors_name_the_keyword_and_not_the_value() {
         for (text, reason) in [
             ("server", "'=' is missing after 'server'"),
             ("password='abc", "the closing quote of 'password' is missing"),
             ("password='abc'def", "the value of 'password' goes on"),
+            ("server=x;password=ab;abc123", "'=' is missing in what follows the value of 'password'"),
         ] {
             let error = split(text).unwrap_err().to_string();
             assert!(error.contains(reason) && !error.contains("abc"), "{error}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::error::{Error, Result};
 use super::connection_string::{Pair, split};
-use super::login::LoginWords;
+use super::login::{LoginWords, Secret};
 use super::{AddressPreference, BrokerOptions, Encryption};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +123,10 @@ const KEYWORDS: &[(&str, Keyword)] = &[
 pub(super) fn read(text: &str) -> Result<BrokerOptions> {
     let mut server = None;
     let mut settings = Vec::new();
+    let mut follows_password = false;
     for pair in split(text)? {
-        let keyword = find(&pair.keyword)?;
+        let keyword = find(&pair.keyword, follows_password)?;
+        follows_password = keyword == Keyword::Password;
         match keyword {
             Keyword::Server => server = Some(pair.value),
             Keyword::Ignored => {}
@@ -146,11 +148,17 @@ pub(super) fn read(text: &str) -> Result<BrokerOptions> {
     options.check()
 }
 
-fn find(written: &str) -> Result<Keyword> {
+/// `follows_password`: an unknown keyword may be the rest of a password that holds a semicolon, and is not named.
+fn find(written: &str, follows_password: bool) -> Result<Keyword> {
     let wanted: String =
         written.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
     if let Some((_, keyword)) = KEYWORDS.iter().find(|(name, _)| *name == wanted) {
         return Ok(*keyword);
+    }
+    if follows_password {
+        return Err(Error::config(
+            "connection string: the keyword after the password is not known (a value that holds ';' must be quoted)",
+        ));
     }
     let nearest = KEYWORDS.iter().map(|(name, _)| (edit_distance(&wanted, name), *name)).min();
     let hint = match nearest {
@@ -167,7 +175,7 @@ fn apply_login(
 ) -> Result<()> {
     match keyword {
         Keyword::User => login.user = value,
-        Keyword::Password => login.password = value,
+        Keyword::Password => login.password = Secret::new(value),
         Keyword::IntegratedSecurity => {
             login.integrated = value.eq_ignore_ascii_case("sspi") || flag(&written, &value)?;
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::super::error::{Error, Result};
 
 /// A password. It does not print.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 
 impl Secret {
@@ -108,7 +108,7 @@ pub(crate) enum Login {
 #[derive(Debug, Default)]
 pub(super) struct LoginWords {
     pub(super) user: String,
-    pub(super) password: String,
+    pub(super) password: Secret,
     pub(super) integrated: bool,
     pub(super) token: bool,
 }
@@ -129,9 +129,9 @@ impl LoginWords {
                 Err(fault("'User ID' and 'Authentication=AccessToken' exclude each other"))
             }
             (false, true) => Ok(Login::Token(None)),
-            (true, false) if named => windows_account(user, Secret(password)),
+            (true, false) if named => windows_account(user, password),
             (true, false) => own_account(),
-            (false, false) if named => Ok(Login::Sql { user, password: Secret(password) }),
+            (false, false) if named => Ok(Login::Sql { user, password }),
             (false, false) => Err(fault(
                 "'User ID' is missing (or 'Integrated Security=true', or 'Authentication=AccessToken')",
             )),

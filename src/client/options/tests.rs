@@ -139,6 +139,10 @@ fn the_last_of_two_values_counts_as_in_ado_net() {
 
 #[test]
 fn the_password_does_not_print() {
+    for rest in ["hunter2", "hunter2=x", "'hunter2"] {
+        let text = refusal(&format!("server=db;user=u;password=p;{rest}"));
+        assert!(!text.contains("hunter2"), "{text}");
+    }
     let options = read("server=db;user=u;password=hunter2");
     assert!(!format!("{options:?} {options:#?}").contains("hunter2"));
 }
