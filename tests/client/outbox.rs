@@ -237,6 +237,26 @@ async fn a_shared_pool_lends_nothing_to_a_transaction_of_the_callers() {
     assert_eq!(error.kind(), ErrorKind::Config);
 }
 
+/// The first send keeps the place until the batch is decided, so waiting for it in the same batch would never end.
+#[tokio::test]
+async fn a_batch_that_waits_for_a_place_it_keeps_gets_an_error() {
+    let stage = stage_with_orders().await;
+    let pool = stage.pool(PoolOptions::default().width(1).place_timeout(Duration::from_millis(200)));
+    pool.send(&stage.objects.destination(), &[stage.objects.message("in")]).await.unwrap();
+    let queue = QueueName::in_schema("dbo", &*stage.objects.target_queue).unwrap();
+    let mut reader = stage.objects.broker.receive(queue).open().await.unwrap();
+    let mut batch = reader.next().await.unwrap();
+    let outbox = pool.outbox(&stage.objects.destination()).await.unwrap();
+    outbox.send_in(&mut batch, &[stage.objects.message("a")]).await.unwrap();
+    let error = pool.outbox(&stage.objects.destination()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PoolExhausted, "{error}");
+    let sent = pool.send(&stage.objects.destination(), &[stage.objects.message("b")]).await;
+    assert_eq!(sent.unwrap_err().kind(), ErrorKind::PoolExhausted);
+    batch.commit().await.unwrap();
+    pool.send(&stage.objects.destination(), &[stage.objects.message("c")]).await.unwrap();
+    assert_eq!(stage.objects.waiting().await, ["a", "c"]);
+}
+
 /// A reader of the target's queue that forwards what it gets through the pool, in the receiving transaction.
 #[tokio::test]
 async fn a_pooled_send_in_a_batch_leaves_with_its_commit_or_not_at_all() {

@@ -371,6 +371,116 @@ async fn unread_replies_on_a_failed_dialog_are_never_thrown_away() {
     assert_eq!(stage.objects.waiting().await, ["k:1", "k:2"]);
 }
 
+/// A failed dialog with an unread reply on it, and a message pending; returns the pool it is of.
+async fn failed_with_a_reply(stage: &Stage, options: PoolOptions) -> DialogPool {
+    let pool = stage.pool(options);
+    let destination = stage.objects.destination().key("k");
+    pool.send(&destination, &[stage.objects.message("k:0")]).await.unwrap();
+    let taken = stage.objects.take(&stage.objects.target_queue).await;
+    let target = stage.objects.broker.attach(taken[0].conversation);
+    target.send(&*stage.objects.reply, Body::utf8("r")).await.unwrap();
+    stage.target_takes_messages(false).await;
+    pool.send(&destination, &[stage.objects.message("k:1")]).await.unwrap();
+    stage.fail_all(8489).await;
+    stage.target_takes_messages(true).await;
+    pool
+}
+
+/// While senders try again and again, a worker gets the replies of a failed dialog and repairs it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn senders_that_keep_trying_do_not_keep_a_worker_from_repairing_their_dialog() {
+    let stage = Arc::new(Stage::start().await);
+    let pool = failed_with_a_reply(&stage, PoolOptions::default().width(1)).await;
+    let mut senders = tokio::task::JoinSet::new();
+    for number in 2..5 {
+        let (stage, pool) = (Arc::clone(&stage), pool.clone());
+        senders.spawn(async move {
+            let destination = stage.objects.destination().key("k");
+            let message = [stage.objects.message(&format!("k:{number}"))];
+            loop {
+                match pool.send(&destination, &message).await {
+                    Ok(outcomes) => {
+                        return outcomes.into_iter().for_each(|outcome| outcome.into_result().unwrap());
+                    }
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Transient, "{error}"),
+                }
+            }
+        });
+    }
+    let (heard, mut replies) = tokio::sync::mpsc::unbounded_channel();
+    let queue = QueueName::in_schema("dbo", &*stage.objects.initiator_queue).unwrap();
+    let handler = handler_fn(move |delivery| {
+        let _ = heard.send(delivery.message().body.to_utf8().unwrap().to_owned());
+        Box::pin(async { Ok(()) })
+    });
+    let worker = stage.objects.broker.worker(queue, handler);
+    let policy = PoisonPolicy::new(3, PoisonAction::EndConversation);
+    let worker = worker.poison(policy).repairs(&pool).run(async {
+        tokio::time::timeout(Duration::from_secs(60), senders.join_all()).await.unwrap();
+    });
+    worker.await.unwrap();
+    assert_eq!(replies.recv().await.unwrap(), "r");
+    let mut arrived = stage.objects.waiting().await;
+    assert_eq!(arrived.remove(0), "k:1", "what was pending comes first");
+    arrived.sort();
+    assert_eq!(arrived, ["k:2", "k:3", "k:4"]);
+    assert_eq!(pool.leaked(), 0);
+}
+
+/// A handler that sends on the dialog it was called for, on another connection, waits for its own lock. It gets an error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_waits_for_its_own_place_gets_an_error_and_the_repair_goes_on() {
+    let limit = Duration::from_secs(2);
+    let stage = Stage::on(Embedded::start().await, |options| options.with_command_timeout(limit)).await;
+    let pool = failed_with_a_reply(&stage, PoolOptions::default().width(1)).await;
+    let (heard, mut outcomes) = tokio::sync::mpsc::unbounded_channel();
+    let queue = QueueName::in_schema("dbo", &*stage.objects.initiator_queue).unwrap();
+    let (sender, destination) = (pool.clone(), stage.objects.destination().key("k"));
+    let message = stage.objects.message("k:2");
+    let handler = handler_fn(move |_delivery| {
+        let (sender, destination, message) = (sender.clone(), destination.clone(), message.clone());
+        let heard = heard.clone();
+        Box::pin(async move {
+            heard.send(sender.send(&destination, &[message]).await.map(drop))?;
+            Ok(())
+        })
+    });
+    let worker = stage.objects.broker.worker(queue, handler).repairs(&pool);
+    let policy = PoisonPolicy::new(3, PoisonAction::EndConversation);
+    let repaired = async {
+        while stage.objects.waiting().await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    worker
+        .poison(policy)
+        .run(async { tokio::time::timeout(Duration::from_secs(60), repaired).await.unwrap() })
+        .await
+        .unwrap();
+    assert!(outcomes.recv().await.unwrap().is_err());
+    assert_eq!(stage.objects.waiting().await, ["k:1"]);
+}
+
+/// The reader of another run knows the dialog by its endpoint only.
+#[tokio::test]
+async fn what_is_sent_again_goes_to_the_broker_instance_it_was_sent_to() {
+    let stage = Stage::start().await;
+    let instance = stage.objects.broker.instance().await.unwrap().id.to_string();
+    let destination = stage.objects.destination().broker_instance(&instance);
+    let earlier = stage.pool(PoolOptions::default().width(1));
+    stage.target_takes_messages(false).await;
+    earlier.send(&destination, &[stage.objects.message("k:0")]).await.unwrap();
+    stage.fail_all(8489).await;
+    let later = stage.pool(PoolOptions::default().width(1));
+    let repairs = stage.repair_with_a_reader(&later, Duration::from_millis(50)).await;
+    assert_eq!(repairs, [Repair::Done { resent: 1, unsent: 0 }]);
+    let named = format!(
+        "SELECT COUNT(*) FROM sys.conversation_endpoints WHERE is_initiator = 1 AND state = 'CO' AND \
+         far_broker_instance = N'{instance}'"
+    );
+    assert_eq!(stage.number(&named).await, 1);
+}
+
 /// An ordinary sender: may use the dialogs, sees no row of the transmission queue (specification section 1.11).
 async fn ordinary_login(stage: &Stage, grants: &str) -> Broker {
     let master = Broker::connect(&stage.backend.embedded.emulator.connection_string("master")).await.unwrap();

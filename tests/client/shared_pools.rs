@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use ssbroker::client::{Broker, DialogPool, ErrorKind, MessageTypeName, PoolOptions, Repair};
 
+use ssbroker_emulator::{Fault, Trigger};
+
 use super::stage::{Stage, by_key};
 use crate::support::Backend;
 
@@ -117,6 +119,25 @@ async fn a_dialog_that_failed_is_replaced_for_all_processes_in_order() {
     two.send(&destination, &[stage.objects.message("k:4")]).await.unwrap();
     stage.target_takes_messages(true).await;
     assert_eq!(stage.objects.waiting().await, ["k:0", "k:1", "k:2", "k:3", "k:4"]);
+    assert_eq!(stage.objects.conversations().await, 1);
+}
+
+/// The server ends the whole transaction of a call that loses a deadlock: nothing of it may go on, and all of it is repeated.
+#[tokio::test]
+async fn a_repair_that_loses_a_deadlock_is_repeated_with_its_whole_transaction() {
+    let stage = Stage::start().await;
+    let pool = process(&stage, options().width(1)).await;
+    let destination = stage.objects.destination();
+    stage.target_takes_messages(false).await;
+    pool.send(&destination, &[stage.objects.message("k:0")]).await.unwrap();
+    stage.fail_all(8489).await;
+    let faults = stage.backend.embedded.emulator.faults();
+    let struck = faults.plan(Trigger::statement().containing("RECEIVE TOP (10)"), Fault::Deadlock);
+    let outcomes = pool.send(&destination, &stage.objects.messages(2)).await.unwrap();
+    outcomes.into_iter().for_each(|outcome| outcome.into_result().unwrap());
+    assert_eq!((struck.struck(), pool.stats().repeated, pool.stats().resent), (1, 1, 1));
+    stage.target_takes_messages(true).await;
+    assert_eq!(stage.objects.waiting().await, ["k:0", "0", "1"]);
     assert_eq!(stage.objects.conversations().await, 1);
 }
 

@@ -12,7 +12,7 @@ use super::super::message::OutgoingMessage;
 use super::super::statements::{DialogSpec, Scope};
 use super::destination::Destination;
 use super::places::Leased;
-use super::{DialogPool, Shared};
+use super::{DialogPool, Shared, send};
 
 /// A place on loan. Dropped before it was settled, its dialog is verified before it is used again.
 pub(crate) struct BorrowedPlace {
@@ -34,7 +34,20 @@ impl DialogPool {
                 "a shared pool lends a dialog for one call only: use a pool of this process in a transaction of your own",
             ));
         }
-        let (leased, spec) = self.shared.lease(destination).await;
+        let mut attempt = 0;
+        loop {
+            match self.lend(destination).await {
+                Err(error) if send::is_unread(&error) && attempt + 1 < send::MOST_ATTEMPTS => {
+                    send::pause(attempt).await;
+                    attempt += 1;
+                }
+                place => return place,
+            }
+        }
+    }
+
+    async fn lend(&self, destination: &Destination) -> Result<BorrowedPlace> {
+        let (leased, spec) = self.shared.lease(destination).await?;
         let mut place = BorrowedPlace { shared: Arc::clone(&self.shared), leased, spec, unsettled: (0, 0) };
         let mut session = self.shared.broker.session().await?;
         self.shared.make_ready(&mut session, &mut place.leased, &place.spec).await?;

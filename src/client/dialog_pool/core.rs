@@ -1,7 +1,7 @@
 //! The pure decisions of the dialog pool: which place to use, whether its dialog is used again, retired or replaced, and
 //! the books over all dialogs the pool ever began. No IO, no clock: time is passed in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::super::ids::ConversationHandle;
@@ -194,11 +194,19 @@ pub struct PoolStats {
     pub leaked: u64,
 }
 
+/// How many retired dialogs are waited for at once. The target, or whoever reads our queue, does not say that they ended.
+pub(crate) const MOST_RETIRING: usize = 10_000;
+
+/// How many dialogs that other processes have replaced or retired are asked about their pending messages.
+const MOST_OTHERS: usize = 1_000;
+
 /// The books over the dialogs of all places.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     open: HashSet<ConversationHandle>,
     retiring: HashMap<ConversationHandle, Instant>,
+    /// Dialogs that other processes have replaced or retired, the oldest first: what was sent here may still be pending.
+    others: VecDeque<ConversationHandle>,
     lost_begins: u64,
     left_open: u64,
     counts: PoolStats,
@@ -218,6 +226,17 @@ impl Ledger {
     /// A dialog that another process may have begun is used here too.
     pub(super) fn adopt(&mut self, conversation: ConversationHandle) {
         self.open.insert(conversation);
+    }
+
+    /// Another process has replaced or retired a dialog that was used here too.
+    pub(super) fn left_to_others(&mut self, conversation: ConversationHandle) {
+        if !self.open.remove(&conversation) {
+            return;
+        }
+        if self.others.len() == MOST_OTHERS {
+            self.others.pop_front();
+        }
+        self.others.push_back(conversation);
     }
 
     /// A begin was interrupted: a dialog may exist that nobody knows.
@@ -250,9 +269,22 @@ impl Ledger {
     /// The end-of-stream message was sent: the peer is to end first.
     pub(super) fn retired(&mut self, conversation: ConversationHandle, now: Instant) {
         if self.open.remove(&conversation) {
+            self.make_room();
             self.retiring.insert(conversation, now);
             self.counts.retired += 1;
             telemetry::dialog(DialogEvent::Retired);
+        }
+    }
+
+    /// Gives up the retired dialog that waits longest, if there are too many.
+    fn make_room(&mut self) {
+        if self.retiring.len() < MOST_RETIRING {
+            return;
+        }
+        let oldest = self.retiring.iter().min_by_key(|(_, since)| **since).map(|(dialog, _)| *dialog);
+        if let Some(oldest) = oldest {
+            self.retiring.remove(&oldest);
+            self.left_open += 1;
         }
     }
 
@@ -290,9 +322,10 @@ impl Ledger {
         self.retiring.contains_key(&conversation)
     }
 
-    /// All dialogs on which something may still be on its way: open and retired ones, in no order.
+    /// All dialogs on which something may still be on its way: open and retired ones, and those others have in hand, in no
+    /// order.
     pub(super) fn alive(&self) -> Vec<ConversationHandle> {
-        self.open.iter().chain(self.retiring.keys()).copied().collect()
+        self.open.iter().chain(self.retiring.keys()).chain(&self.others).copied().collect()
     }
 
     /// The retired dialogs that wait for their EndDialog, in no order.

@@ -201,3 +201,20 @@ fn a_random_schedule_never_loses_a_dialog_from_the_books_nor_overfills_one() {
     let fullest = model.sent_on.values().max().copied().unwrap();
     assert!((20..25).contains(&fullest), "{fullest}");
 }
+
+#[test]
+fn the_books_do_not_grow_with_dialogs_that_others_end() {
+    let (mut ledger, now) = (Ledger::default(), Instant::now());
+    for number in 0..20_000 {
+        ledger.adopt(handle(number));
+        ledger.left_to_others(handle(number));
+    }
+    assert_eq!((ledger.stats(Duration::MAX, now).open, ledger.alive().len()), (0, MOST_OTHERS));
+    for number in 0..MOST_RETIRING as u128 + 2 {
+        ledger.begun(handle(number));
+        ledger.retired(handle(number), now + Duration::from_nanos(number as u64));
+    }
+    let stats = ledger.stats(Duration::MAX, now);
+    assert_eq!((stats.retiring, stats.leaked), (MOST_RETIRING as u64, 2));
+    assert!(!ledger.is_retiring(handle(0)) && ledger.is_retiring(handle(2)));
+}

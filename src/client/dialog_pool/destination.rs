@@ -87,6 +87,14 @@ impl Route {
         stable_hash([self.from.as_str(), self.to.as_str(), contract, instance]).cast_signed()
     }
 
+    /// Whether a route with this number, that leads where these dialogs go, names no broker instance.
+    pub(super) fn names_no_instance(number: i64, spec: &DialogSpec) -> bool {
+        let contract = spec.contract.as_ref().map_or("", |contract| contract.as_str());
+        let number_under = |contract| stable_hash([spec.from.as_str(), spec.to.as_str(), contract, ""]);
+        // A route without a contract has dialogs under the one named DEFAULT.
+        [contract, ""].into_iter().any(|contract| number_under(contract).cast_signed() == number)
+    }
+
     pub(super) fn spec(&self, options: &PoolOptions) -> DialogSpec {
         let mut spec = DialogSpec::new(self.from.clone(), self.to.clone());
         spec.contract = self.contract.clone();
@@ -111,7 +119,11 @@ pub struct PoolOptions {
     pub(super) require_enabled: bool,
     pub(super) rate: Option<Rate>,
     pub(super) shared: Option<String>,
+    pub(super) place_timeout: Duration,
 }
+
+/// How long a call waits for its place, if not told otherwise.
+pub(crate) const DEFAULT_PLACE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Default for PoolOptions {
     fn default() -> Self {
@@ -127,6 +139,7 @@ impl Default for PoolOptions {
             require_enabled: false,
             rate: None,
             shared: None,
+            place_timeout: DEFAULT_PLACE_TIMEOUT,
         }
     }
 }
@@ -241,6 +254,16 @@ impl PoolOptions {
         self
     }
 
+    /// How long a call waits while others use the places it may take; then it fails with
+    /// [`ErrorKind::PoolExhausted`](crate::client::ErrorKind::PoolExhausted). A batch that has sent through a place, or had its
+    /// dialog repaired, keeps it until it is decided: who waits for that place before deciding the batch waits for nothing.
+    /// Default: 60 seconds. In a shared pool the command timeout of the broker's options bounds that.
+    #[must_use]
+    pub fn place_timeout(mut self, timeout: Duration) -> Self {
+        self.place_timeout = timeout;
+        self
+    }
+
     /// Limits without a way to ask the target would leave one open dialog behind for each retirement.
     pub(super) fn check(&self) -> Result<()> {
         if self.limits != Limits::default() && self.end_of_stream.is_none() {
@@ -280,6 +303,18 @@ mod tests {
         assert!(PoolOptions::default().rate(f64::NAN, 1).check().is_err());
         assert!(PoolOptions::default().shared("").check().is_err());
         assert!(PoolOptions::default().shared("x".repeat(64)).check().is_ok());
+    }
+
+    #[test]
+    fn the_number_of_a_route_tells_whether_it_names_an_instance() {
+        let plain = Destination::new("//t/a", "//t/b").unwrap();
+        let named = plain.clone().broker_instance("i").contract("//t/c").unwrap();
+        let mut spec = named.route.spec(&PoolOptions::default());
+        assert!(!Route::names_no_instance(named.route.number(), &spec));
+        let unnamed = plain.clone().contract("//t/c").unwrap();
+        assert!(Route::names_no_instance(unnamed.route.number(), &spec));
+        spec.contract = Some(ContractName::new("DEFAULT").unwrap());
+        assert!(Route::names_no_instance(plain.route.number(), &spec));
     }
 
     #[test]

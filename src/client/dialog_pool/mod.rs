@@ -40,7 +40,9 @@ use super::names::{MessageTypeName, QueueName, ServiceName};
 use super::outcome::SendOutcome;
 use super::statements::{DialogSpec, Scope};
 
+pub(crate) use self::core::MOST_RETIRING;
 pub use self::core::PoolStats;
+pub(crate) use self::destination::DEFAULT_PLACE_TIMEOUT;
 pub use self::destination::{Destination, PoolOptions};
 pub use self::reader::Repair;
 
@@ -67,6 +69,8 @@ struct Shared {
     queues: Mutex<HashMap<ServiceName, QueueName>>,
     /// Routes whose places in the table are known to exist.
     tabled: Mutex<HashSet<i64>>,
+    /// The dialog that each place of the table had when this process claimed it last, by route and place.
+    claimed: Mutex<HashMap<(i64, i32), ConversationHandle>>,
 }
 
 impl DialogPool {
@@ -83,6 +87,7 @@ impl DialogPool {
             ended: Notify::new(),
             queues: Mutex::default(),
             tabled: Mutex::default(),
+            claimed: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -102,7 +107,8 @@ impl DialogPool {
     /// # Errors
     /// Those that concern the whole call: no connection, no such service or contract,
     /// [`PendingUnknown`](ErrorKind::PendingUnknown) when a dialog is over and this login may not see what is pending on it,
-    /// `Transient` when unread replies lie on a dialog that is over, and
+    /// `Transient` when unread replies lie on a dialog that is over and nobody has received them after a few tries,
+    /// `PoolExhausted` when others kept the place for longer than [`PoolOptions::place_timeout`], and
     /// `CommitUnknown`. The last is never repeated: the messages may have been sent.
     ///
     /// Dropping the future leaves it open whether the messages were sent; a dialog whose begin was interrupted counts as
@@ -119,11 +125,17 @@ impl DialogPool {
         if let Some(pool) = &self.shared.options.shared {
             return self.shared.send_shared(pool, destination, messages).await;
         }
-        let (mut leased, spec) = self.shared.lease(destination).await;
-        let mut session = self.shared.broker.session().await?;
-        let sent = self.shared.send_all(&mut session, Scope::Own, &mut leased, &spec, messages).await;
-        self.shared.remember(&leased, &spec);
-        Ok(sent?.outcomes)
+        let mut attempt = 0;
+        loop {
+            match self.shared.send_once_leased(destination, messages).await {
+                // Whoever receives the replies may need the place for the Error message behind them.
+                Err(error) if send::is_unread(&error) && attempt + 1 < send::MOST_ATTEMPTS => {
+                    send::pause(attempt).await;
+                    attempt += 1;
+                }
+                outcomes => return outcomes,
+            }
+        }
     }
 
     /// Tells the pool that an EndDialog or Error message came in on a conversation. Returns whether it was one of the
@@ -241,9 +253,30 @@ impl fmt::Debug for DialogPool {
 }
 
 impl Shared {
-    async fn lease(&self, destination: &Destination) -> (Leased, DialogSpec) {
-        let spec = destination.route.spec(&self.options);
-        (self.places.lease(destination).await, spec)
+    async fn lease(&self, destination: &Destination) -> Result<(Leased, DialogSpec)> {
+        let (spec, limit) = (destination.route.spec(&self.options), self.options.place_timeout);
+        match tokio::time::timeout(limit, self.places.lease(destination)).await {
+            Ok(leased) => Ok((leased, spec)),
+            Err(_elapsed) => Err(Error::new(
+                ErrorKind::PoolExhausted,
+                format!(
+                    "the dialogs to {} stayed in use for {limit:?}: does a batch that is not decided keep one?",
+                    spec.to
+                ),
+            )),
+        }
+    }
+
+    async fn send_once_leased(
+        &self,
+        destination: &Destination,
+        messages: &[OutgoingMessage],
+    ) -> Result<Vec<SendOutcome>> {
+        let (mut leased, spec) = self.lease(destination).await?;
+        let mut session = self.broker.session().await?;
+        let sent = self.send_all(&mut session, Scope::Own, &mut leased, &spec, messages).await;
+        self.remember(&leased, &spec);
+        Ok(sent?.outcomes)
     }
 
     /// Waits until so many messages may be sent.
@@ -261,7 +294,8 @@ impl Shared {
         let (Decision::Reuse(dialog) | Decision::Verify(dialog)) = decision else { return Ok(()) };
         let mut session = self.broker.session().await?;
         let endpoint = repair::read_endpoint(&mut session, dialog).await?;
-        let Some(spec) = endpoint.map(|endpoint| endpoint.spec) else {
+        let spec = endpoint.map(|endpoint| self.places.spec_of(dialog).unwrap_or(endpoint.spec));
+        let Some(spec) = spec else {
             leased.clear();
             self.ledger().died(dialog);
             return Ok(());

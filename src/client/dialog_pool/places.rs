@@ -1,9 +1,11 @@
 //! The places of a pool: so many per route, each lent to one call at a time. Knows no decisions and sends nothing.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Mutex as Lease, OwnedMutexGuard};
 
@@ -38,6 +40,8 @@ pub(super) struct Places {
     width: usize,
     routes: Mutex<HashMap<Route, Arc<RoutePlaces>>>,
     homes: Mutex<HashMap<ConversationHandle, (Place, DialogSpec)>>,
+    /// Dialogs for whose places a reader stands in line, or has them kept.
+    reserved: Mutex<HashMap<ConversationHandle, Option<Leased>>>,
 }
 
 #[derive(Debug)]
@@ -49,7 +53,7 @@ struct RoutePlaces {
 impl Places {
     /// No places yet; a route gets `width` of them when it is first used.
     pub(super) fn new(width: usize) -> Self {
-        Self { width, routes: Mutex::default(), homes: Mutex::default() }
+        Self { width, routes: Mutex::default(), homes: Mutex::default(), reserved: Mutex::default() }
     }
 
     /// Waits for a place of the destination: its key's own, or the first free one.
@@ -86,15 +90,41 @@ impl Places {
         held(&self.homes).insert(dialog, (Arc::clone(&leased.home), spec.clone()));
     }
 
+    /// How a dialog was begun, if it is used in a place.
+    pub(super) fn spec_of(&self, dialog: ConversationHandle) -> Option<DialogSpec> {
+        held(&self.homes).get(&dialog).map(|(_, spec)| spec.clone())
+    }
+
     /// Forgets where a dialog was used.
     pub(super) fn forget(&self, dialog: ConversationHandle) {
         held(&self.homes).remove(&dialog);
     }
 
-    /// The place of a dialog, if it is free at this moment.
+    /// The place of a dialog, if it is free at this moment or kept for who asks this.
     pub(super) fn home_of(&self, dialog: ConversationHandle) -> Home {
         let Some((place, spec)) = held(&self.homes).get(&dialog).cloned() else { return Home::None };
-        try_lease(&place).map_or(Home::Busy, |leased| Home::Leased(leased, spec))
+        let kept = held(&self.reserved).get_mut(&dialog).and_then(Option::take);
+        kept.or_else(|| try_lease(&place)).map_or(Home::Busy, |leased| Home::Leased(leased, spec))
+    }
+
+    /// Whether somebody uses the place of a dialog at this moment.
+    pub(super) fn is_lent(&self, dialog: ConversationHandle) -> bool {
+        let place = held(&self.homes).get(&dialog).map(|(place, _)| Arc::clone(place));
+        place.is_some_and(|place| place.try_lock().is_err())
+            && held(&self.reserved).get(&dialog).is_none_or(Option::is_none)
+    }
+
+    /// Stands in line for the place of a dialog on behalf of a reader, who must not wait itself, and keeps it for `span`
+    /// from then on. Answers at once when that is being done already.
+    pub(super) async fn reserve(&self, dialog: ConversationHandle, span: Duration) {
+        let Some((place, _)) = held(&self.homes).get(&dialog).cloned() else { return };
+        let Some(_entry) = Reservation::enter(self, dialog) else { return };
+        let leased = lease(&place).await;
+        // Whoever had it before may have repaired the dialog.
+        if leased.dialog().is_some_and(|(lying, ..)| lying == dialog) {
+            held(&self.reserved).insert(dialog, Some(leased));
+            tokio::time::sleep(span).await;
+        }
     }
 
     fn of_route(&self, route: &Route) -> Arc<RoutePlaces> {
@@ -106,6 +136,30 @@ impl Places {
         let places = Arc::new(RoutePlaces { slots, turn: AtomicUsize::new(0) });
         routes.insert(route.clone(), Arc::clone(&places));
         places
+    }
+}
+
+/// An entry among the reserved places, removed when dropped.
+struct Reservation<'a> {
+    places: &'a Places,
+    dialog: ConversationHandle,
+}
+
+impl<'a> Reservation<'a> {
+    fn enter(places: &'a Places, dialog: ConversationHandle) -> Option<Self> {
+        match held(&places.reserved).entry(dialog) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(free) => {
+                free.insert(None);
+                Some(Self { places, dialog })
+            }
+        }
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        held(&self.places.reserved).remove(&self.dialog);
     }
 }
 

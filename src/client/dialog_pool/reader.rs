@@ -4,7 +4,7 @@
 //! whoever has that may be waiting for the group (one order of locks: place, then group).
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::error::Result;
 use super::super::ids::ConversationHandle;
@@ -18,14 +18,18 @@ use super::places::{Home, Leased};
 use super::repair::{self, Replaced, Settled};
 use super::{DialogPool, Shared};
 
+/// How long a place is kept for a reader who could not wait for it.
+const KEPT_FOR_READER: Duration = Duration::from_secs(3);
+
 /// What the pool did about an Error or EndDialog message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repair {
     /// Nothing: it is no such message, or we are not the initiator of its conversation.
     NotOurs,
-    /// Nothing yet: a call of the pool has the dialog in hand. Give the batch back and pause a little; that call finds the
-    /// dialog over and repairs it itself.
+    /// Nothing yet: a call of the pool has the dialog in hand. Give the batch back and pause a little: that call finds the
+    /// dialog over and repairs it itself, or, if it cannot because of unread replies, the place is kept for a moment for whoever
+    /// receives the message again.
     Busy,
     /// The dialog was ended in the batch's transaction; do not end it again.
     Done {
@@ -55,37 +59,67 @@ impl DialogPool {
         };
         let dialog = message.conversation;
         if message.kind == MessageKind::EndDialog && self.shared.ledger().is_retiring(dialog) {
-            // The target ended after our last message, so nothing is pending and nobody has to look.
-            batch.end(dialog).await?;
-            let shared = Arc::clone(&self.shared);
-            batch.after_commit(move || {
-                shared.note_end(dialog);
-            });
-            return Ok(Repair::Done { resent: 0, unsent: 0 });
+            return self.end_retired(batch, dialog).await;
         }
-        let home = match self.shared.places.home_of(dialog) {
-            Home::Busy => return Ok(Repair::Busy),
-            Home::Leased(leased, spec) => Some((leased, spec)),
+        let leased = match self.shared.places.home_of(dialog) {
             Home::None => None,
+            Home::Leased(leased, spec) => Some((leased, spec)),
+            Home::Busy => {
+                self.stand_in_line(dialog);
+                return Ok(Repair::Busy);
+            }
         };
-        let (spec, leased) = match home {
-            Some((leased, spec)) => (Some(spec), Some(leased)),
-            None => (None, None),
-        };
-        let alone = leased.is_none();
+        self.repair(batch, dialog, cause, leased).await
+    }
+
+    /// Whether a call of the pool uses the place of a dialog at this moment. If so the place is kept for the reader who asks
+    /// this, once the calls that stand in line before it are done.
+    pub(crate) fn is_in_use(&self, dialog: ConversationHandle) -> bool {
+        let in_use = self.shared.places.is_lent(dialog);
+        if in_use {
+            self.stand_in_line(dialog);
+        }
+        in_use
+    }
+
+    fn stand_in_line(&self, dialog: ConversationHandle) {
         let shared = Arc::clone(&self.shared);
-        let settled = batch
+        tokio::spawn(async move { shared.places.reserve(dialog, KEPT_FOR_READER).await });
+    }
+
+    /// The target ended after our last message, so nothing is pending and nobody has to look.
+    async fn end_retired(&self, batch: &mut Batch, dialog: ConversationHandle) -> Result<Repair> {
+        batch.end(dialog).await?;
+        let shared = Arc::clone(&self.shared);
+        batch.after_commit(move || {
+            shared.note_end(dialog);
+        });
+        Ok(Repair::Done { resent: 0, unsent: 0 })
+    }
+
+    /// Repairs a dialog in the transaction of the batch; its place is kept until that is committed.
+    async fn repair(
+        &self,
+        batch: &mut Batch,
+        dialog: ConversationHandle,
+        cause: Cause,
+        leased: Option<(Leased, DialogSpec)>,
+    ) -> Result<Repair> {
+        let (leased, spec) = leased.unzip();
+        let (shared, alone) = (Arc::clone(&self.shared), leased.is_none());
+        let received = batch
             .on_session(move |session| {
                 Box::pin(async move { shared.settle_received(session, dialog, spec, &cause, alone).await })
             })
             .await?;
-        let (repair, replaced) = match settled {
+        let (repair, replaced) = match received {
             Received::NotOurs => return Ok(Repair::NotOurs),
             Received::Busy => return Ok(Repair::Busy),
-            Received::Settled(settled, spec) => {
-                (Repair::Done { resent: settled.resent, unsent: settled.unsent }, Some((settled, spec)))
-            }
             Received::LeftOpen => (Repair::LeftOpen, None),
+            Received::Settled(replaced) => {
+                let Settled { resent, unsent, .. } = replaced.0;
+                (Repair::Done { resent, unsent }, Some(replaced))
+            }
         };
         let shared = Arc::clone(&self.shared);
         batch.after_commit(move || shared.settled(dialog, leased, replaced));
@@ -97,7 +131,7 @@ impl DialogPool {
 enum Received {
     NotOurs,
     Busy,
-    Settled(Settled, DialogSpec),
+    Settled(Box<(Settled, DialogSpec)>),
     LeftOpen,
 }
 
@@ -125,6 +159,9 @@ impl Shared {
             None => None,
         };
         let mut known = endpoint.spec;
+        if place.as_ref().is_some_and(|place| place.takes_any_instance(&known)) {
+            known.broker_instance = None;
+        }
         known.encryption = self.options.encryption;
         known.lifetime_seconds = self.options.lifetime_seconds;
         let spec = spec.unwrap_or(known);
@@ -133,11 +170,14 @@ impl Shared {
             return Ok(Received::LeftOpen);
         };
         match place {
-            Some(place) => place.fill(session, settled.successor, settled.resent).await?,
+            Some(place) => {
+                place.fill(session, settled.successor, settled.resent).await?;
+                settled.place = Some(place.number());
+            }
             None if alone => self.close_successor(session, &mut settled).await?,
             None => {}
         }
-        Ok(Received::Settled(settled, spec))
+        Ok(Received::Settled(Box::new((settled, spec))))
     }
 
     /// The new dialog for what a retired or foreign dialog left has no place: it is retired at once.
@@ -154,10 +194,10 @@ impl Shared {
         &self,
         dialog: ConversationHandle,
         leased: Option<Leased>,
-        replaced: Option<(Settled, DialogSpec)>,
+        replaced: Option<Box<(Settled, DialogSpec)>>,
     ) {
         self.places.forget(dialog);
-        let Some((settled, spec)) = replaced else {
+        let Some((settled, spec)) = replaced.map(|replaced| *replaced) else {
             self.ledger().left_open(dialog);
             return self.ended.notify_waiters();
         };
@@ -172,10 +212,13 @@ impl Shared {
             }
             (Some(mut leased), None) => drop(leased.clear()),
             (None, Some(successor)) => {
-                let mut ledger = self.ledger();
-                ledger.begun(successor);
-                if self.end_of_stream.is_some() && self.options.shared.is_none() {
-                    ledger.retired(successor, Instant::now());
+                self.ledger().begun(successor);
+                match settled.place {
+                    Some(place) => self.note_claimed(place, Some(successor)),
+                    None if self.end_of_stream.is_some() && self.options.shared.is_none() => {
+                        self.ledger().retired(successor, Instant::now());
+                    }
+                    None => {}
                 }
             }
             (None, None) => {}

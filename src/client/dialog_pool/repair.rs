@@ -36,6 +36,8 @@ pub(super) struct Settled {
     pub(super) successor: Option<ConversationHandle>,
     pub(super) resent: u64,
     pub(super) unsent: u64,
+    /// Its place in the table of a shared pool, by route and place, if it has one there.
+    pub(super) place: Option<(i64, i32)>,
     /// Whether the last message sent again was the end-of-stream message.
     pub(super) ends_with: Option<MessageTypeName>,
 }
@@ -173,6 +175,7 @@ pub(super) async fn read_endpoint(
         ServiceName::new(row.get::<String>("to_service")?)?,
     );
     spec.contract = Some(ContractName::new(row.get::<String>("contract")?)?);
+    spec.broker_instance = row.get("broker_instance")?;
     let is_initiator = row.get::<i32>("is_initiator")? != 0;
     Ok(Some(Endpoint { state: row.get("state")?, is_initiator, spec }))
 }

@@ -17,7 +17,7 @@ use super::super::session::Session;
 use super::super::statements::{self, DialogSpec, Opening, Scope};
 use super::Shared;
 use super::core::{Decision, Slot};
-use super::repair::{self, Replaced};
+use super::repair::{self, Replaced, Settled};
 
 /// How often one call replaces a dead dialog, or repeats a transaction that lost a deadlock.
 pub(super) const MOST_ATTEMPTS: u32 = 4;
@@ -43,31 +43,33 @@ impl Shared {
     ) -> Result<Sent> {
         let mut outcomes: Vec<SendOutcome> = Vec::new();
         let mut pending: Vec<usize> = (0..messages.len()).collect();
-        for attempt in 0.. {
+        let mut attempt = 0;
+        loop {
             let batch: Vec<&OutgoingMessage> = pending.iter().map(|index| &messages[*index]).collect();
             let answer = self.send_on_slot(session, scope, slot, spec, &batch).await?;
             let again = what_to_repeat(&answer);
             let (rolled_back, dialog) = (answer.rolled_back, answer.conversation);
             record(&mut outcomes, &pending, answer.outcomes);
             let lost = rolled_back && !again.is_empty();
-            if again.is_empty() || attempt + 1 == MOST_ATTEMPTS || (lost && scope != Scope::Own) {
+            attempt += 1;
+            if again.is_empty() || attempt == MOST_ATTEMPTS || (lost && scope != Scope::Own) {
                 return Ok(Sent { outcomes, rolled_back, lost });
             }
             pending = again.into_iter().map(|at| pending[at]).collect();
             match dialog {
                 _ if lost => {
                     self.ledger().repeated();
-                    pause(attempt).await;
+                    pause(attempt - 1).await;
                 }
-                Some(dialog) => {
-                    if let Err(error) = self.replace_in(session, scope, slot, spec, dialog).await {
-                        return refused(outcomes, &pending, error);
-                    }
-                }
+                Some(dialog) => match self.replace_in(session, scope, slot, spec, dialog).await {
+                    Ok(()) => {}
+                    // The server may have ended the joined transaction, with what was sent in it before.
+                    Err(error) if scope != Scope::Own && error.server().is_some() => return Err(error),
+                    Err(error) => return refused(outcomes, &pending, error),
+                },
                 None => {}
             }
         }
-        unreachable!("the loop ends by returning")
     }
 
     /// The dialog of a place that takes messages, begun by itself if there is none: for those who send on it elsewhere.
@@ -81,13 +83,14 @@ impl Shared {
             return Ok(dialog);
         }
         self.check_enabled(session).await?;
-        let unknown = UnknownBegin { shared: self };
+        let unknown = UnknownBegin::new(self);
         let dialog = unknown.settle(sending::begin(session, Scope::Own, spec).await)?;
         self.seat(slot, dialog);
         Ok(dialog)
     }
 
-    /// Replaces the dialog of a place, waiting a little for a reader who has its replies to take.
+    /// Replaces the dialog of a place. In a transaction of our own a lost deadlock is repeated; a joined one is lost with
+    /// everything in it, which is for its owner to repeat.
     pub(super) async fn replace_in(
         &self,
         session: &mut Session,
@@ -99,32 +102,36 @@ impl Shared {
         let mut attempt = 0;
         let replaced = loop {
             match self.replace(session, scope, spec, dialog).await {
-                Err(error) if error.kind() == ErrorKind::Transient && attempt + 1 < MOST_ATTEMPTS => {
+                Err(error) if scope == Scope::Own && is_lost(&error) && attempt + 1 < MOST_ATTEMPTS => {
                     pause(attempt).await;
                     attempt += 1;
                 }
                 replaced => break replaced?,
             }
         };
-        if let Replaced::Alive = replaced {
-            slot.trust();
-            return Ok(());
-        }
-        slot.clear();
-        self.places.forget(dialog);
         match replaced {
-            Replaced::Alive | Replaced::Gone => self.ledger().died(dialog),
-            Replaced::LeftOpen => self.ledger().left_open(dialog),
-            Replaced::Settled(settled) => {
-                self.ledger().died(dialog);
-                self.ledger().settled(settled.resent, settled.unsent);
-                if let Some(successor) = settled.successor {
-                    self.seat(slot, successor);
-                    slot.sent(settled.resent, 0, Instant::now());
-                }
+            Replaced::Alive => slot.trust(),
+            Replaced::Gone => self.vacate(slot, dialog, Settled::default()),
+            Replaced::Settled(settled) => self.vacate(slot, dialog, settled),
+            Replaced::LeftOpen => {
+                slot.clear();
+                self.places.forget(dialog);
+                self.ledger().left_open(dialog);
             }
         }
         Ok(())
+    }
+
+    /// A dialog that was over leaves its place to its successor, if it has one.
+    fn vacate(&self, slot: &mut Slot, dialog: ConversationHandle, settled: Settled) {
+        slot.clear();
+        self.places.forget(dialog);
+        self.ledger().died(dialog);
+        self.ledger().settled(settled.resent, settled.unsent);
+        if let Some(successor) = settled.successor {
+            self.seat(slot, successor);
+            slot.sent(settled.resent, 0, Instant::now());
+        }
     }
 
     /// Sends the end-of-stream message, or ends our side when there is none.
@@ -237,7 +244,7 @@ impl Shared {
     ) -> Result<SendAnswer> {
         self.check_enabled(session).await?;
         // A joined transaction holds the place, so a dialog that is not known to it does not exist.
-        let unknown = (scope == Scope::Own).then_some(UnknownBegin { shared: self });
+        let unknown = (scope == Scope::Own).then(|| UnknownBegin::new(self));
         let answer = sending::send_many(session, scope, Opening::Begin(spec), batch).await;
         let answer = match unknown {
             Some(unknown) => unknown.settle(answer)?,
@@ -290,23 +297,37 @@ impl Shared {
 /// Counts a begin whose outcome was never learned, also when its future is dropped.
 struct UnknownBegin<'a> {
     shared: &'a Shared,
+    is_known: bool,
 }
 
-impl UnknownBegin<'_> {
+impl<'a> UnknownBegin<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self { shared, is_known: false }
+    }
+
     /// Counts nothing when the outcome is known after all.
-    fn settle<T>(self, outcome: Result<T>) -> Result<T> {
-        match &outcome {
-            Err(error) if error.kind() == ErrorKind::CommitUnknown => drop(self),
-            _ => std::mem::forget(self),
-        }
+    fn settle<T>(mut self, outcome: Result<T>) -> Result<T> {
+        self.is_known = outcome.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::CommitUnknown);
         outcome
     }
 }
 
 impl Drop for UnknownBegin<'_> {
     fn drop(&mut self) {
-        self.shared.ledger().begin_lost();
+        if !self.is_known {
+            self.shared.ledger().begin_lost();
+        }
     }
+}
+
+/// Replies lie unread on a dialog that is over: it is repaired once somebody has received them.
+pub(super) fn is_unread(error: &Error) -> bool {
+    error.kind() == ErrorKind::Transient && error.server().is_none()
+}
+
+/// The server has ended the transaction, for example as the victim of a deadlock, and doing it again may succeed.
+fn is_lost(error: &Error) -> bool {
+    error.kind() == ErrorKind::Transient && error.server().is_some()
 }
 
 pub(super) async fn pause(attempt: u32) {

@@ -15,7 +15,7 @@ use super::super::rows::Row;
 use super::super::session::Session;
 use super::super::statements::{self, DialogSpec, PlaceKey, Scope};
 use super::core::{Slot, place_of_key};
-use super::destination::Destination;
+use super::destination::{Destination, Route};
 use super::send::{MOST_ATTEMPTS, Sent, pause};
 use super::{Shared, held};
 
@@ -91,20 +91,35 @@ impl Shared {
     ) -> Result<Sent> {
         let (place, mut slot) = self.claim(session, key, destination).await?;
         let before = slot.dialog().map(|(dialog, ..)| dialog);
-        if let Some(dialog) = before {
-            self.ledger().adopt(dialog);
-        }
+        self.note_claimed((key.route, place), before);
         let sent = self.send_all(session, Scope::Joined, &mut slot, spec, messages).await?;
         if !sent.rolled_back {
             let (dialog, sends, bytes) = match slot.dialog() {
                 Some((dialog, sends, bytes)) => (Some(dialog), sends, bytes),
                 None => (None, 0, 0),
             };
+            self.note_claimed((key.route, place), dialog);
             let fresh = dialog != before;
             let filled = statements::fill_place(key, place, dialog, fresh, sends, bytes);
             session.execute(&filled).await?;
         }
         Ok(sent)
+    }
+
+    /// Enters the dialog of a claimed place; the one it had before was replaced or retired by another process.
+    pub(super) fn note_claimed(&self, place: (i64, i32), dialog: Option<ConversationHandle>) {
+        let mut claimed = held(&self.claimed);
+        let earlier = match dialog {
+            Some(dialog) => claimed.insert(place, dialog),
+            None => claimed.remove(&place),
+        };
+        let mut ledger = self.ledger();
+        if let Some(gone) = earlier.filter(|earlier| Some(*earlier) != dialog) {
+            ledger.left_to_others(gone);
+        }
+        if let Some(dialog) = dialog {
+            ledger.adopt(dialog);
+        }
     }
 
     /// Claims the place of the destination's key, or any; waits only when all are claimed.
@@ -150,6 +165,17 @@ impl Shared {
 }
 
 impl ClaimedPlace {
+    /// Its route and place.
+    pub(super) fn number(&self) -> (i64, i32) {
+        (self.key.route, self.place)
+    }
+
+    /// Whether dialogs of this place go to any broker instance that a route leads to. The endpoint alone does not say: it
+    /// also shows an instance that was never named, once that has acknowledged a message.
+    pub(super) fn takes_any_instance(&self, spec: &DialogSpec) -> bool {
+        Route::names_no_instance(self.key.route, spec)
+    }
+
     /// Writes down which dialog lies in the place from now on.
     pub(super) async fn fill(
         &self,

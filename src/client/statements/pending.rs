@@ -79,10 +79,12 @@ pub(crate) fn count_pending(handles: &[ConversationHandle]) -> Statement<'static
 }
 
 /// The endpoint of a conversation and the route of its dialog: one row (`state`, `is_initiator`, `from_service`,
-/// `to_service`, `contract`), or none.
+/// `to_service`, `broker_instance`, `contract`), or none. The broker instance is the one that was named, or that has
+/// acknowledged a message; NULL before.
 pub(crate) fn endpoint(handle: ConversationHandle) -> Statement<'static> {
     Statement::new(
-        "SELECT e.state, e.is_initiator, s.name AS from_service, e.far_service AS to_service, c.name AS contract FROM \
+        "SELECT e.state, e.is_initiator, s.name AS from_service, e.far_service AS to_service, \
+         e.far_broker_instance AS broker_instance, c.name AS contract FROM \
          sys.conversation_endpoints AS e JOIN sys.services AS s ON s.service_id = e.service_id JOIN sys.service_contracts AS \
          c ON c.service_contract_id = e.service_contract_id WHERE e.conversation_handle = @handle;",
     )

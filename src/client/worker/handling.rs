@@ -163,7 +163,31 @@ impl<H: Handler> Crew<H> {
                 () = self.control.cut.cancelled() => return Ok(Run::Cut),
             }
         }
-        Ok(Run::Done)
+        tokio::select! {
+            concluded = self.conclude_all(batch, taken, progress) => Ok(concluded),
+            () = self.control.cut.cancelled() => Ok(Run::Cut),
+        }
+    }
+
+    /// Ends our side of the conversations that are over, when all handlers are done.
+    async fn conclude_all(&self, batch: &mut Batch, taken: &Taken, progress: &Progress) -> Run {
+        let ends = |(position, message): &(usize, &Message)| {
+            message.ends_conversation() && !progress.aside.contains(position)
+        };
+        for (position, message) in taken.messages.iter().enumerate().filter(ends) {
+            let attempt = taken.earlier.attempts + self.failed.attempts(message) + 1;
+            let mut delivery = Delivery { message, batch, attempt };
+            let limit = self.settings.handler_timeout;
+            let (reason, wish) = match within(limit, self.routes.conclude(&mut delivery)).await {
+                Some(Ok(())) => continue,
+                Some(Err(error)) if error.wish() == Wish::NotNow => return Run::NotNow,
+                Some(Err(error)) => (reason_of(error.cause()), error.wish()),
+                None => (too_long(limit), Wish::TimedOut),
+            };
+            count(&self.control.counters.failures);
+            return Run::Failed(HandlerFailure { position, reason, wish });
+        }
+        Run::Done
     }
 
     /// Treats one message. An error, a panic or a time-out of the handler comes back as its reason.

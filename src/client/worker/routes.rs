@@ -33,6 +33,8 @@ pub enum UnknownType {
     Ignore,
 }
 
+/// Why a message about a dialog of the pool has to wait.
+const IN_HAND: &str = "a call of the pool has the dialog in hand";
 /// The code of the error that a conversation with an unknown message type is ended with.
 const UNKNOWN_TYPE_CODE: i32 = 2;
 
@@ -102,7 +104,8 @@ impl<H: Handler> Routes<H> {
         self.pool = Some(pool);
     }
 
-    /// Treats a message by its service, kind and type, and ends our side of a conversation that is over.
+    /// Treats a message by its service, kind and type. [`conclude`](Self::conclude) follows for those that end their
+    /// conversation.
     pub(super) async fn treat(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
         let message = delivery.message;
         let at_service = self.by_service.get(&message.service);
@@ -112,19 +115,26 @@ impl<H: Handler> Routes<H> {
                 None => self.main.handle(delivery).await,
             };
         }
-        match at_service {
-            Some(handler) => handler.hear(delivery).await?,
-            None => hear(&self.main, delivery).await?,
+        if message.ends_conversation()
+            && self.pool.as_ref().is_some_and(|pool| pool.is_in_use(message.conversation))
+        {
+            return Err(HandlerError::not_now(IN_HAND));
         }
-        if message.ends_conversation() { self.conclude(delivery).await } else { Ok(()) }
+        match at_service {
+            Some(handler) => handler.hear(delivery).await,
+            None => hear(&self.main, delivery).await,
+        }
     }
 
-    /// Lets the pool repair a dialog of its own; ends our side of any other conversation.
-    async fn conclude(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
+    /// Lets the pool repair a dialog of its own; ends our side of any other conversation that is over.
+    ///
+    /// Call it after all handlers of the batch: the place of the dialog is taken from then to the commit, and a handler that
+    /// sends may want it.
+    pub(super) async fn conclude(&self, delivery: &mut Delivery<'_>) -> Result<(), HandlerError> {
         let Some(pool) = &self.pool else { return end_quietly(delivery).await };
         match pool.on_error(delivery.batch, delivery.message).await? {
             Repair::NotOurs => end_quietly(delivery).await,
-            Repair::Busy => Err(HandlerError::not_now("a call of the pool has the dialog in hand")),
+            Repair::Busy => Err(HandlerError::not_now(IN_HAND)),
             // Ending a dialog that was left open would delete what is pending on it.
             Repair::Done { .. } | Repair::LeftOpen => Ok(()),
         }
