@@ -15,6 +15,10 @@ IF OBJECT_ID(N'ssbroker.attempts', N'U') IS NULL
         CONSTRAINT [pk_attempts] PRIMARY KEY (conversation_handle, message_sequence_number)
     );
 GO
+IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE name = N'ix_attempts_last_attempt' AND object_id =
+        OBJECT_ID(N'ssbroker.attempts'))
+    CREATE INDEX [ix_attempts_last_attempt] ON [ssbroker].[attempts] (last_attempt);
+GO
 -- cause: attempts, refused, retries or interrupted; see DeadLetterCause of the library. reason: what the handler said.
 IF OBJECT_ID(N'ssbroker.dead_letters', N'U') IS NULL
     CREATE TABLE [ssbroker].[dead_letters] (
@@ -32,4 +36,8 @@ IF OBJECT_ID(N'ssbroker.dead_letters', N'U') IS NULL
         reason nvarchar(2000) NOT NULL,
         message_body varbinary(max) NULL
     );
+GO
+IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE name = N'ix_dead_letters_parked' AND object_id =
+        OBJECT_ID(N'ssbroker.dead_letters'))
+    CREATE INDEX [ix_dead_letters_parked] ON [ssbroker].[dead_letters] (parked);
 GO

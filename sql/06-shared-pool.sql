@@ -21,3 +21,7 @@ IF OBJECT_ID(N'ssbroker.pool_dialogs', N'U') IS NULL
         CONSTRAINT [pk_pool_dialogs] PRIMARY KEY (pool_name, route, place)
     );
 GO
+IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE name = N'ix_pool_dialogs_conversation' AND object_id =
+        OBJECT_ID(N'ssbroker.pool_dialogs'))
+    CREATE INDEX [ix_pool_dialogs_conversation] ON [ssbroker].[pool_dialogs] (conversation_handle, pool_name);
+GO

@@ -22,6 +22,10 @@ IF OBJECT_ID(N'ssbroker.unsent', N'U') IS NULL
         message_body varbinary(max) NULL
     );
 GO
+IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE name = N'ix_unsent_noted' AND object_id =
+        OBJECT_ID(N'ssbroker.unsent'))
+    CREATE INDEX [ix_unsent_noted] ON [ssbroker].[unsent] (noted);
+GO
 -- One row for each message that was sent under an identifier, written in the transaction of the SEND.
 IF OBJECT_ID(N'ssbroker.sent_messages', N'U') IS NULL
     CREATE TABLE [ssbroker].[sent_messages] (
@@ -29,6 +33,10 @@ IF OBJECT_ID(N'ssbroker.sent_messages', N'U') IS NULL
         conversation_handle uniqueidentifier NOT NULL,
         sent datetime2(3) NOT NULL
     );
+GO
+IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE name = N'ix_sent_messages_sent' AND object_id =
+        OBJECT_ID(N'ssbroker.sent_messages'))
+    CREATE INDEX [ix_sent_messages_sent] ON [ssbroker].[sent_messages] (sent);
 GO
 -- sys.transmission_queue shows its rows to members of db_owner only. These procedures run as their owner, and lend that
 -- view for one conversation to whoever is granted EXECUTE.

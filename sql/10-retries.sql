@@ -26,3 +26,7 @@ IF OBJECT_ID(N'ssbroker.retries', N'U') IS NULL
         INDEX [ix_retries_due] CLUSTERED (queue_name, due, id)
     );
 GO
+IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE name = N'ix_retries_message' AND object_id =
+        OBJECT_ID(N'ssbroker.retries'))
+    CREATE INDEX [ix_retries_message] ON [ssbroker].[retries] (conversation_handle, message_sequence_number);
+GO
