@@ -32,6 +32,7 @@ IF OBJECT_ID(N'ssbroker.count_pending', N'P') IS NOT NULL DROP PROCEDURE [ssbrok
 IF OBJECT_ID(N'ssbroker.unsent', N'U') IS NOT NULL DROP TABLE [ssbroker].[unsent];
 IF OBJECT_ID(N'ssbroker.sent_messages', N'U') IS NOT NULL DROP TABLE [ssbroker].[sent_messages];
 IF OBJECT_ID(N'ssbroker.delayed_messages', N'U') IS NOT NULL DROP TABLE [ssbroker].[delayed_messages];
+IF OBJECT_ID(N'ssbroker.waiter_messages', N'U') IS NOT NULL DROP TABLE [ssbroker].[waiter_messages];
 IF OBJECT_ID(N'ssbroker.waiters', N'U') IS NOT NULL DROP TABLE [ssbroker].[waiters];
 IF OBJECT_ID(N'ssbroker.retries', N'U') IS NOT NULL DROP TABLE [ssbroker].[retries];
 IF OBJECT_ID(N'ssbroker.work_items', N'U') IS NOT NULL DROP TABLE [ssbroker].[work_items];

@@ -135,7 +135,9 @@ impl Broker {
     /// Runs one of the caller's own statements, with the values as `@P1`, `@P2`, ..., on a connection of the pool.
     ///
     /// The statement runs in `sp_executesql`: what it begins it must end, or the server raises error 266 and the connection
-    /// is discarded.
+    /// is discarded. Settings are restored by the server at its end. The connection is closed after a statement that names
+    /// what outlives that: application locks, session context, opened keys and cursors. A procedure of yours that takes a lock
+    /// for its session must release it.
     ///
     /// # Errors
     /// The server's; [`ErrorKind::CommitUnknown`] when the answer was lost, since the statement may have committed.
@@ -143,6 +145,9 @@ impl Broker {
     /// Dropping the future leaves it open whether the statement was run; its connection is closed.
     pub async fn execute(&self, sql: &str, values: &[SqlValue]) -> Result<Results> {
         let mut session = self.session().await?;
+        if statements::may_outlive_statement(sql) {
+            session.mark_altered();
+        }
         let answer = session.execute(&Statement::with_values(sql, values)).await;
         answer.map_err(|error| {
             if error.server_number() == Some(server_codes::TRANSACTION_COUNT_MISMATCH) {

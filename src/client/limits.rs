@@ -7,9 +7,15 @@ use super::broker::Broker;
 use super::options::BrokerOptions;
 use super::poison::PoisonPolicy;
 use super::retry::Backoff;
-use super::{receive, sending, statements, worker};
+use super::{dialog_pool, receive, request, sending, statements, worker};
 
 /// What bounds a [`Broker`] and everything made from it. Nothing in the library grows without one of these.
+///
+/// Its tables are another matter. Workers remove old rows of the attempts and of the messages handled by themselves, a
+/// bounded number at a time. What somebody may still want stays until it is removed by a call, in bounded batches too: dead
+/// letters ([`DeadLetters::purge`](super::DeadLetters::purge)), unsent messages
+/// ([`UnsentMessages::purge`](super::UnsentMessages::purge)), identifiers of messages sent ([`Broker::forget_sent`]) and
+/// remembered requests ([`Broker::forget_requests`]).
 ///
 /// Those of the connection come from its [`BrokerOptions`]; the others are defaults that the builders named change, or
 /// fixed.
@@ -53,6 +59,14 @@ pub struct Limits {
     pub shutdown_budget: Duration,
     /// Attempts of a message, [`PoisonPolicy`].
     pub attempts: u32,
+    /// How long a call waits for its place in a dialog pool, [`PoolOptions::place_timeout`](super::PoolOptions::place_timeout).
+    pub place_timeout: Duration,
+    /// Retired dialogs of a pool whose end is waited for; beyond that the oldest counts as leaked.
+    pub retiring_dialogs: usize,
+    /// Replies of a requester that does not remember, kept for whoever takes their requests up again.
+    pub kept_replies: usize,
+    /// Messages of a requester whose recovery handler failed and whose attempts are counted.
+    pub counted_messages: usize,
 }
 
 impl Limits {
@@ -78,6 +92,10 @@ impl Limits {
             readers: worker::DEFAULT_READERS,
             shutdown_budget: worker::DEFAULT_SHUTDOWN_BUDGET,
             attempts: PoisonPolicy::default().max_attempts(),
+            place_timeout: dialog_pool::DEFAULT_PLACE_TIMEOUT,
+            retiring_dialogs: dialog_pool::MOST_RETIRING,
+            kept_replies: request::MOST_KEPT,
+            counted_messages: request::MOST_COUNTED,
         }
     }
 }

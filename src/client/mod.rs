@@ -62,8 +62,8 @@ pub use outcome::SendOutcome;
 pub use poison::{DeadLetterCause, PoisonAction, PoisonPolicy, RetrySchedule};
 pub use receive::{Batch, Connectivity, Receive, Receiver};
 pub use request::{
-    DiscardReplies, PendingReply, Reply, Request, Requester, RequesterBuilder, RequesterStats, SharedReply,
-    UnfinishedRequest, Wait,
+    DiscardReplies, FurtherMessage, PendingReply, Reply, Request, Requester, RequesterBuilder,
+    RequesterStats, SharedReply, UnfinishedRequest, Wait,
 };
 pub use retry::Backoff;
 pub use rows::{ColumnIndex, ResultSet, Results, Row};

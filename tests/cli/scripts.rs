@@ -41,8 +41,44 @@ async fn every_script_runs_twice_and_the_tear_down_leaves_nothing() {
         run_script(&broker, &text).await;
         most = most.max(objects(&broker).await.len());
     }
-    assert_eq!(most, 21);
+    assert_eq!(most, 23);
     assert_eq!(objects(&broker).await, [] as [&str; 0]);
+}
+
+/// Tables that an earlier version of the scripts made get the indexes too.
+#[tokio::test]
+async fn a_script_adds_the_indexes_that_are_missing() {
+    let embedded = Embedded::start().await;
+    let broker = Broker::connect(&embedded.connection_string()).await.unwrap();
+    broker.batch("CREATE DATABASE scripts").await.unwrap();
+    let broker = Broker::connect(&embedded.emulator.connection_string("scripts")).await.unwrap();
+    let indexes = [
+        ("05-dead-letters", "attempts", "ix_attempts_last_attempt"),
+        ("05-dead-letters", "dead_letters", "ix_dead_letters_parked"),
+        ("06-shared-pool", "pool_dialogs", "ix_pool_dialogs_conversation"),
+        ("07-sending", "unsent", "ix_unsent_noted"),
+        ("07-sending", "sent_messages", "ix_sent_messages_sent"),
+        ("09-waiters", "waiters", "ix_waiters_requester"),
+        ("09-waiters", "waiters", "ix_waiters_deadline"),
+        ("10-retries", "retries", "ix_retries_message"),
+    ];
+    for (script, table, index) in indexes {
+        let path = format!("{}/sql/{script}.sql", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let count = format!(
+            "SELECT COUNT(*) AS n FROM sys.indexes WHERE name = N'{index}' AND object_id = OBJECT_ID(N'ssbroker.{table}')"
+        );
+        for found in [0, 1, 1] {
+            if found == 0 {
+                run_script(&broker, &text).await;
+                broker.batch(&format!("DROP INDEX [{index}] ON [ssbroker].[{table}]")).await.unwrap();
+            } else {
+                run_script(&broker, &text).await;
+            }
+            let results = broker.batch(&count).await.unwrap();
+            assert_eq!(results.first_row().unwrap().get::<i32>("n").unwrap(), found, "{index}");
+        }
+    }
 }
 
 #[test]

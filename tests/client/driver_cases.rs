@@ -47,6 +47,23 @@ async fn c120_settings_of_one_borrower_do_not_reach_the_next() {
     }
 }
 
+/// Case C120: a lock of the session outlives the statement that took it, and must not outlive the loan.
+#[tokio::test]
+async fn c120_a_lock_that_a_statement_took_for_its_session_goes_with_the_connection() {
+    let emulator = Emulator::start().await.unwrap();
+    let careless = broker(&emulator, |options| options.with_max_pool_size(1)).await;
+    let lock = "DECLARE @n int; EXEC @n = sp_getapplock @Resource = N'r', @LockMode = N'Exclusive', @LockOwner = N'Session', \
+                @LockTimeout = 20000; SELECT @n AS n";
+    let other = broker(&emulator, |options| options.with_max_pool_size(1)).await;
+    for taker in [&careless, &other, &careless] {
+        let results = taker.execute(lock, &[]).await.unwrap();
+        assert!(
+            results.first_row().unwrap().get::<i32>("n").unwrap() >= 0,
+            "the one before still has the lock"
+        );
+    }
+}
+
 /// Case C121: the receivers' connections are not those of the pool, so its only one is free for whoever asks, the handlers
 /// of those receivers included.
 #[tokio::test]

@@ -25,6 +25,7 @@ mod proxy;
 mod receiving;
 mod reconnect;
 mod repairs;
+mod request_recovery;
 mod requests;
 mod resending;
 mod sending;

@@ -52,7 +52,7 @@ impl Handler for Recovered {
 }
 
 impl Objects {
-    fn ask(&self, requester: &Requester, text: &str) -> Request {
+    pub(super) fn ask(&self, requester: &Requester, text: &str) -> Request {
         let request = requester.request(&*self.target, &*self.request, Body::utf8(text));
         request.contract(&*self.contract).timeout(LONG)
     }
@@ -67,7 +67,7 @@ impl Objects {
 
     /// Answers each request as its text says: `"a,b"` by two replies and an end, `"!7"` by an error, `"."` by an end only,
     /// `"a?"` by a reply without an end.
-    async fn serve(&self) -> tokio::task::JoinHandle<()> {
+    pub(super) async fn serve(&self) -> tokio::task::JoinHandle<()> {
         let reply = MessageTypeName::new(&*self.reply).unwrap();
         let queue = QueueName::in_schema("dbo", &*self.target_queue).unwrap();
         let mut receiver = self.broker.receive(queue).open().await.unwrap();
@@ -105,13 +105,13 @@ impl Objects {
     }
 
     /// Waits until no conversation of the test's database is open.
-    async fn until_nothing_is_open(&self) {
+    pub(super) async fn until_nothing_is_open(&self) {
         let sql =
             "SELECT COUNT(*) AS n FROM sys.conversation_endpoints WHERE is_system = 0 AND state <> 'CD'";
         self.until(sql, |open| open == 0).await;
     }
 
-    async fn until(&self, sql: &str, is_reached: impl Fn(i32) -> bool) {
+    pub(super) async fn until(&self, sql: &str, is_reached: impl Fn(i32) -> bool) {
         let reached = async {
             loop {
                 let results = self.broker.execute(sql, &[]).await.unwrap();
@@ -137,18 +137,18 @@ impl Objects {
     }
 
     async fn remembered_rows(&self) -> i32 {
-        let sql = "SELECT COUNT(*) AS n FROM ssbroker.waiters";
+        let sql = "SELECT (SELECT COUNT(*) FROM ssbroker.waiters) + (SELECT COUNT(*) FROM ssbroker.waiter_messages) AS n";
         self.broker.execute(sql, &[]).await.unwrap().first_row().unwrap().get("n").unwrap()
     }
 }
 
-async fn objects() -> Objects {
+pub(super) async fn objects() -> Objects {
     let objects = Objects::create(crate::support::start().await).await;
     crate::support::run_script(&objects.broker, WAITERS).await;
     objects
 }
 
-fn text(reply: &ssbroker::client::Reply) -> &str {
+pub(super) fn text(reply: &ssbroker::client::Reply) -> &str {
     reply.body.to_utf8().unwrap()
 }
 
@@ -403,10 +403,11 @@ async fn replies_that_come_while_nobody_waits_are_kept_in_the_table_progress_and
     let requester = objects.remembering(DiscardReplies).await;
     let mut conversations = Vec::new();
     for text in ["a?", "10,done", "!7", "10,90"] {
-        conversations.push(objects.ask(&requester, text).post().await.unwrap().conversation());
+        let request = objects.ask(&requester, text).note(text);
+        conversations.push(request.post().await.unwrap().conversation());
     }
     let _service = objects.serve().await;
-    let answered = "SELECT COUNT(*) AS n FROM ssbroker.waiters WHERE is_ended = 1 OR message_body = 0x61";
+    let answered = "SELECT COUNT(*) AS n FROM ssbroker.waiters WHERE is_ended = 1 OR message_sequence_number = 0 AND note = N'a?'";
     objects.until(answered, |rows| rows == 4).await;
     let is_last = |_: &str, body: &Body| matches!(body.as_bytes(), b"a" | b"done");
     let attach =
@@ -421,6 +422,59 @@ async fn replies_that_come_while_nobody_waits_are_kept_in_the_table_progress_and
     assert_eq!(attach(3).await.unwrap_err().kind(), ErrorKind::NoReply);
     objects.until_nothing_is_open().await;
     assert_eq!(objects.remembered_rows().await, 0);
+}
+
+/// Goal L7.
+#[tokio::test]
+async fn l7_a_kept_reply_is_found_although_more_was_kept_behind_it() {
+    let objects = objects().await;
+    let requester = objects.remembering(DiscardReplies).await;
+    let mut conversations = Vec::new();
+    for text in ["r,x?", "10,90,r,x,y?", "r,x"] {
+        conversations.push(objects.ask(&requester, text).post().await.unwrap().conversation());
+    }
+    let _service = objects.serve().await;
+    let kept = "SELECT COUNT(*) AS n FROM ssbroker.waiters WHERE message_sequence_number IN (1, 4)";
+    objects.until(kept, |rows| rows == 3).await;
+    drop(requester);
+    let requester = objects.remembering(DiscardReplies).await;
+    let is_reply = |_: &str, body: &Body| body.as_bytes() == b"r";
+    let waits =
+        [Wait::at_most(LONG), Wait::at_most(LONG).until(is_reply), Wait::at_most(LONG).until(is_reply)];
+    let mut further = Vec::new();
+    for (conversation, wait) in conversations.into_iter().zip(waits) {
+        let reply = requester.attach(conversation, wait).unwrap().reply().await.unwrap();
+        assert_eq!(text(&reply), "r");
+        assert!(reply.further.iter().all(|message| matches!(message.body.as_bytes(), b"x" | b"y")));
+        further.push(reply.further.len());
+        reply.settle().await.unwrap();
+    }
+    assert_eq!(further, [1, 2, 1]);
+    assert_eq!(objects.remembered_rows().await, 0);
+    objects.until_nothing_is_open().await;
+}
+
+#[tokio::test]
+async fn requests_that_nobody_comes_back_for_are_forgotten_a_bounded_number_at_once() {
+    let objects = objects().await;
+    let requester = objects.remembering(DiscardReplies).await;
+    for text in ["a?", "b?", "c?"] {
+        drop(objects.ask(&requester, text).timeout(Duration::ZERO).post().await.unwrap());
+    }
+    drop(objects.ask(&requester, "d?").post().await.unwrap());
+    let _service = objects.serve().await;
+    let kept = "SELECT COUNT(*) AS n FROM ssbroker.waiter_messages";
+    objects.until(kept, |messages| messages == 4).await;
+    let past = "UPDATE ssbroker.waiters SET deadline = DATEADD(day, -2, deadline) WHERE DATEDIFF(second, created, deadline) = 0";
+    objects.broker.batch(past).await.unwrap();
+    let day = Duration::from_secs(24 * 3600);
+    let mut forgotten = Vec::new();
+    for _ in 0..3 {
+        forgotten.push(objects.broker.forget_requests(day, 2).await.unwrap());
+    }
+    assert_eq!(forgotten, [2, 1, 0]);
+    objects.until(kept, |messages| messages == 1).await;
+    assert_eq!(requester.unfinished().await.unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -65,7 +65,8 @@ pub struct Message {
     pub contract: String,
     /// The name of its type.
     pub message_type: String,
-    /// When it was put on the queue, in UTC; `None` on servers before 2012.
+    /// When it was put on the queue, in UTC; `None` for a message of which a table of the library
+    /// kept no time.
     pub enqueued_at: Option<SqlDateTime>,
     /// The priority of the conversation, 1 to 10.
     pub priority: i32,

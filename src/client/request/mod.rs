@@ -31,12 +31,15 @@ use super::ids::ConversationHandle;
 use super::message::OutgoingMessage;
 use super::names::{MessageTypeName, QueueName, ServiceName};
 
+pub(crate) use recovery::MOST_COUNTED;
+pub(crate) use registry::MOST_KEPT;
+
 pub use builder::RequesterBuilder;
 pub use outgoing::{Request, Wait};
 pub use pending::PendingReply;
 pub use recovery::DiscardReplies;
 pub use registry::RequesterStats;
-pub use reply::Reply;
+pub use reply::{FurtherMessage, Reply};
 pub use shared_reply::SharedReply;
 pub use table::UnfinishedRequest;
 

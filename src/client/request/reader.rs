@@ -220,7 +220,8 @@ impl<H: Handler> Reader<H> {
     }
 
     /// The transaction is committed.
-    fn received(&self, plan: Plan) {
+    fn received(&mut self, plan: Plan) {
+        self.recovery.forget(plan.unattended.iter().flatten().chain(&plan.strays));
         for Claimed { id, conversation, outcome, .. } in plan.claimed {
             match outcome {
                 Some(outcome) => self.registry.deliver(id, conversation, outcome, !self.remembers),
@@ -238,7 +239,7 @@ impl<H: Handler> Reader<H> {
     }
 
     /// Nobody knows whether the transaction was committed: asks the queue for each message until it answers.
-    async fn resolve(&self, plan: Plan) {
+    async fn resolve(&mut self, plan: Plan) {
         let Plan { claimed, unattended, strays } = plan;
         let mut failures = 0;
         for claimed in claimed {

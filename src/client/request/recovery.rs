@@ -19,6 +19,10 @@ use crate::client::worker::{Delivery, Handler, HandlerError, panic_reason, reaso
 /// The code of the error a conversation is ended with whose late reply cannot be handled.
 const POISON_CODE: i32 = 1;
 
+/// How many messages have their attempts counted at once. Those that another process received are never heard of again, so
+/// when there are so many the counting begins anew.
+pub(crate) const MOST_COUNTED: usize = 10_000;
+
 /// A recovery handler for programs that need no late replies: it logs each and ends its conversation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiscardReplies;
@@ -57,8 +61,12 @@ impl<H: Handler> Recovery<H> {
         Self { handler, poison, failed: HashMap::new() }
     }
 
-    /// Hands a message to the handler; an error says why the handler failed, and what it wants.
+    /// Hands a message to the handler; an error says why the handler failed, and what it wants. A message that was tried as
+    /// often as allowed without a verdict, because its transaction was doomed each time, is not tried again.
     pub(super) async fn treat(&self, batch: &mut Batch, message: &Message) -> Result<(), (String, Wish)> {
+        if self.attempts(message) >= self.poison.max_attempts() {
+            return Err(("no attempt came to an end".to_owned(), Wish::Interrupted));
+        }
         match AssertUnwindSafe(self.hand_over(batch, message)).catch_unwind().await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err((reason_of(error.cause()), error.wish())),
@@ -76,7 +84,12 @@ impl<H: Handler> Recovery<H> {
         let key = (message.conversation, message.sequence_number);
         let earlier = self.attempts(message);
         tracing::warn!(conversation = %message.conversation, earlier, reason, "the recovery handler failed");
-        self.failed.insert(key, earlier.saturating_add(1));
+        if wish != Wish::Interrupted {
+            if self.failed.len() >= MOST_COUNTED {
+                self.failed.clear();
+            }
+            self.failed.insert(key, earlier.saturating_add(1));
+        }
         if let Err(doomed) = batch.undo_handling().await {
             tracing::warn!(%doomed, "the recovery handler's error doomed the transaction");
             return batch.give_back().await.map(|()| Fate::GivenBack);
@@ -112,6 +125,13 @@ impl<H: Handler> Recovery<H> {
             end(batch, message.conversation).await?;
         }
         Ok(())
+    }
+
+    /// The messages are received for good.
+    pub(super) fn forget<'m>(&mut self, messages: impl IntoIterator<Item = &'m Message>) {
+        for message in messages {
+            self.failed.remove(&(message.conversation, message.sequence_number));
+        }
     }
 
     fn attempts(&self, message: &Message) -> u32 {

@@ -16,7 +16,7 @@ use crate::client::error::{Error, Result};
 use crate::client::ids::{ConversationGroup, ConversationHandle};
 
 /// How many replies are kept whose waiter went away while they were being committed.
-const MOST_KEPT: usize = 1_000;
+pub(crate) const MOST_KEPT: usize = 1_000;
 
 /// All waiters of a requester.
 #[derive(Debug, Default)]

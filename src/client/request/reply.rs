@@ -25,15 +25,33 @@ pub struct Reply {
     pub message_type: String,
     /// Its body, empty when it has none.
     pub body: Body,
+    /// What came behind it while nobody waited, in order, for a remembered request: it is in no queue any more, and goes
+    /// with the request when that is settled. What comes behind a reply while the requester waits goes to the recovery
+    /// handler.
+    pub further: Vec<FurtherMessage>,
     broker: Broker,
     is_remembered: bool,
 }
 
+/// A message behind a kept reply.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FurtherMessage {
+    /// The name of its type.
+    pub message_type: String,
+    /// Its body, empty when it has none.
+    pub body: Body,
+}
+
 impl Reply {
     pub(super) fn new(shared: &Shared, conversation: ConversationHandle, arrived: Arrived) -> Self {
-        let Arrived { message_type, body, .. } = arrived;
+        let Arrived { message_type, body, behind, .. } = arrived;
+        let further = behind
+            .into_iter()
+            .map(|Arrived { message_type, body, .. }| FurtherMessage { message_type, body })
+            .collect();
         let (broker, is_remembered) = (shared.broker.clone(), shared.remembers());
-        Self { conversation, message_type, body, broker, is_remembered }
+        Self { conversation, message_type, body, further, broker, is_remembered }
     }
 
     /// The envelope of the body; `None` when it is a raw body.
@@ -96,6 +114,9 @@ impl Reply {
     }
 
     async fn use_up(&self, session: &mut Session, sql: &str, values: &[SqlValue]) -> Result<Results> {
+        if statements::may_outlive_statement(sql) {
+            session.mark_altered();
+        }
         let results = session.execute(&Statement::with_values(sql, values)).await?;
         if self.is_remembered {
             let forgotten = session.execute(&statements::forget_request(self.conversation)).await?;

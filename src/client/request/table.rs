@@ -1,4 +1,7 @@
-//! The table of remembered requests, `ssbroker.waiters` (`sql/09-waiters.sql`), read and written.
+//! The tables of remembered requests, `ssbroker.waiters` and `ssbroker.waiter_messages` (`sql/09-waiters.sql`), read and
+//! written.
+
+use std::time::Duration;
 
 use super::verdict::{Arrived, Outcome, Until, is_reply};
 use crate::client::body::Body;
@@ -27,47 +30,53 @@ pub struct UnfinishedRequest {
     pub is_answered: bool,
 }
 
-/// What the table knows of one request.
+/// What the tables know of one request.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
-    pub(super) last_message: Option<Arrived>,
+    /// In the order in which they came. What the waiter consumed itself is not among them.
+    messages: Vec<Arrived>,
     pub(super) is_ended: bool,
     error: Option<ErrorBody>,
 }
 
 impl Record {
-    /// How the request ended, if it did; the last message may be progress only.
+    /// How the request ended, if it did: the first message that counts as the reply decides, those before it are progress.
     pub(super) fn outcome(self, until: &Until) -> Option<Outcome> {
-        if let Some(message) = self.last_message
-            && is_reply(until, &message.message_type, &message.body)
-        {
-            return Some(Outcome::Replied(message));
+        let mut messages = self.messages.into_iter();
+        let reply = messages.find(|message| is_reply(until, &message.message_type, &message.body));
+        match reply {
+            Some(mut reply) => {
+                reply.behind = messages.collect();
+                Some(Outcome::Replied(reply))
+            }
+            None => self.is_ended.then(|| self.error.map_or(Outcome::Ended, Outcome::Failed)),
         }
-        self.is_ended.then(|| self.error.map_or(Outcome::Ended, Outcome::Failed))
     }
 
     /// The number of the last message, -1 when there is none.
     pub(super) fn seen(&self) -> i64 {
-        self.last_message.as_ref().map_or(-1, |message| message.sequence_number)
+        self.messages.last().map_or(-1, |message| message.sequence_number)
     }
 }
 
-/// Checks that the table exists.
+/// Checks that the tables exist.
 pub(super) async fn verify(broker: &Broker) -> Result<()> {
-    let results = broker.session().await?.execute(&Statement::new(statements::WAITERS_TABLE)).await?;
-    match results.first_row().map(|row| row.get::<Option<i32>>("waiters")).transpose()? {
-        Some(Some(_)) => Ok(()),
-        _ => Err(Error::new(
-            ErrorKind::ObjectMissing,
-            "the table ssbroker.waiters is missing: run sql/09-waiters.sql, or do not remember requests",
-        )),
+    let results = broker.session().await?.execute(&Statement::new(statements::WAITERS_TABLES)).await?;
+    for table in ["waiters", "waiter_messages"] {
+        if results.first_row().is_none_or(|row| !matches!(row.get::<Option<i32>>(table), Ok(Some(_)))) {
+            let text = format!(
+                "the table ssbroker.{table} is missing: run sql/09-waiters.sql, or do not remember requests"
+            );
+            return Err(Error::new(ErrorKind::ObjectMissing, text));
+        }
     }
+    Ok(())
 }
 
 /// What the table knows of a request.
 pub(super) async fn read(broker: &Broker, conversation: ConversationHandle) -> Result<Option<Record>> {
     let results = broker.session().await?.execute(&statements::read_request(conversation)).await?;
-    results.into_rows().into_iter().next().map(record).transpose()
+    record(&results.into_rows())
 }
 
 /// Forgets a request unless something newer than `seen` has come; true when it was there.
@@ -80,6 +89,26 @@ pub(super) async fn give_up(broker: &Broker, conversation: ConversationHandle, s
 pub(super) async fn forget(broker: &Broker, conversation: ConversationHandle) -> Result<bool> {
     let statement = statements::forget_request(conversation);
     count(&broker.session().await?.execute(&statement).await?, "forgotten")
+}
+
+impl Broker {
+    /// Forgets remembered requests, of all requesters, whose time to wait ran out longer ago than this, with the replies kept
+    /// for them; at most so many, and says how many. Call it until it answers less. A requester that comes back under its name
+    /// forgets its requests by itself; this is for those that never do. A reply that comes afterwards goes to a recovery
+    /// handler.
+    ///
+    /// # Errors
+    /// `ObjectMissing` without the tables of `sql/09-waiters.sql`; the server's otherwise. Dropping the future leaves it open
+    /// whether they were forgotten.
+    pub async fn forget_requests(&self, older_than: Duration, most: u32) -> Result<u64> {
+        let seconds = i32::try_from(older_than.as_secs()).unwrap_or(i32::MAX);
+        let most = i32::try_from(most).unwrap_or(i32::MAX);
+        let mut session = self.session().await?;
+        let results = session.execute(&statements::forget_old_requests(seconds, most)).await;
+        let results = results.map_err(Error::into_commit_outcome)?;
+        let forgotten: i32 = results.first_row().map_or(Ok(0), |row| row.get("forgotten"))?;
+        Ok(u64::try_from(forgotten).unwrap_or(0))
+    }
 }
 
 /// The unsettled requests of one requester, the oldest first.
@@ -95,7 +124,7 @@ pub(super) async fn store_outcome(
     outcome: &Outcome,
 ) -> Result<()> {
     let statement = match outcome {
-        Outcome::Replied(Arrived { sequence_number, message_type, body }) => {
+        Outcome::Replied(Arrived { sequence_number, message_type, body, .. }) => {
             statements::store_reply(conversation, *sequence_number, message_type, body, true)
         }
         Outcome::Failed(error) => {
@@ -143,23 +172,26 @@ pub(super) fn count(results: &Results, column: &str) -> Result<bool> {
     Ok(row.get::<i32>(column)? > 0)
 }
 
-fn record(row: Row) -> Result<Record> {
-    let sequence: Option<i64> = row.get("message_sequence_number")?;
-    let last_message = sequence.map(|sequence_number| arrived(&row, sequence_number)).transpose()?;
-    let code: Option<i32> = row.get("error_code")?;
-    let text: Option<String> = row.get("error_text")?;
+fn record(rows: &[Row]) -> Result<Option<Record>> {
+    let Some(first) = rows.first() else { return Ok(None) };
+    let messages: Result<Vec<_>> = rows.iter().filter_map(|row| arrived(row).transpose()).collect();
+    let code: Option<i32> = first.get("error_code")?;
+    let text: Option<String> = first.get("error_text")?;
     let error = code.filter(|code| *code != 0 || text.as_ref().is_some_and(|text| !text.is_empty()));
-    Ok(Record {
-        last_message,
-        is_ended: row.get("is_ended")?,
+    Ok(Some(Record {
+        messages: messages?,
+        is_ended: first.get("is_ended")?,
         error: error.map(|code| ErrorBody { code, description: text.unwrap_or_default() }),
-    })
+    }))
 }
 
-fn arrived(row: &Row, sequence_number: i64) -> Result<Arrived> {
+/// The message of a row; a request without messages has one row with none.
+fn arrived(row: &Row) -> Result<Option<Arrived>> {
+    let Some(sequence_number) = row.get("message_sequence_number")? else { return Ok(None) };
     let body: Option<Vec<u8>> = row.get("message_body")?;
     let message_type = row.get("message_type_name")?;
-    Ok(Arrived { sequence_number, message_type, body: body.map_or(Body::empty(), Body::bytes) })
+    let body = body.map_or(Body::empty(), Body::bytes);
+    Ok(Some(Arrived { sequence_number, message_type, body, behind: Vec::new() }))
 }
 
 fn unfinished_request(row: &Row) -> Result<UnfinishedRequest> {
@@ -188,26 +220,40 @@ mod tests {
 
     use super::*;
 
-    fn record(message: Option<&str>, is_ended: bool, code: i32) -> Record {
+    /// A record of messages of these types, numbered from 4.
+    fn record(types: &[&str], is_ended: bool, code: i32) -> Record {
         let error = (code != 0).then(|| ErrorBody { code, description: "no".to_owned() });
-        let last_message = message.map(|text| Arrived {
-            sequence_number: 4,
-            message_type: text.to_owned(),
+        let message = |(text, sequence_number): (&&str, i64)| Arrived {
+            sequence_number,
+            message_type: (*text).to_owned(),
             body: Body::empty(),
-        });
-        Record { last_message, is_ended, error }
+            behind: Vec::new(),
+        };
+        Record { messages: types.iter().zip(4..).map(message).collect(), is_ended, error }
+    }
+
+    fn outcome(types: &[&str], is_ended: bool, code: i32) -> Option<Outcome> {
+        let until: Until = Arc::new(|message_type, _| message_type == "reply");
+        record(types, is_ended, code).outcome(&until)
     }
 
     #[test]
     fn a_kept_reply_counts_before_the_end_behind_it_and_progress_does_not() {
-        let until: Until = Arc::new(|message_type, _| message_type == "reply");
-        let outcome = |record: Record| record.outcome(&until);
-        assert!(matches!(outcome(record(Some("reply"), false, 0)), Some(Outcome::Replied(_))));
-        assert!(matches!(outcome(record(Some("reply"), true, -8489)), Some(Outcome::Replied(_))));
-        assert!(matches!(outcome(record(Some("progress"), true, 7)), Some(Outcome::Failed(_))));
-        assert_eq!(outcome(record(None, true, 0)), Some(Outcome::Ended));
-        assert_eq!(outcome(record(Some("progress"), false, 0)), None);
-        assert_eq!((record(None, false, 0).seen(), record(Some("progress"), false, 0).seen()), (-1, 4));
+        assert!(matches!(outcome(&["reply"], false, 0), Some(Outcome::Replied(_))));
+        assert!(matches!(outcome(&["reply"], true, -8489), Some(Outcome::Replied(_))));
+        assert!(matches!(outcome(&["progress"], true, 7), Some(Outcome::Failed(_))));
+        assert_eq!(outcome(&[], true, 0), Some(Outcome::Ended));
+        assert_eq!(outcome(&["progress"], false, 0), None);
+        assert_eq!((record(&[], false, 0).seen(), record(&["a", "b"], false, 0).seen()), (-1, 5));
+    }
+
+    #[test]
+    fn the_first_kept_message_that_counts_is_the_reply_and_the_rest_stays_with_it() {
+        let Some(Outcome::Replied(reply)) = outcome(&["progress", "reply", "more", "reply"], false, 0) else {
+            panic!("there is a reply")
+        };
+        let numbers: Vec<i64> = reply.behind.iter().map(|message| message.sequence_number).collect();
+        assert_eq!((reply.sequence_number, numbers), (5, vec![6, 7]));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(super) struct Arrived {
     pub(super) sequence_number: i64,
     pub(super) message_type: String,
     pub(super) body: Body,
+    /// What the table kept behind it.
+    pub(super) behind: Vec<Arrived>,
 }
 
 /// What the messages of one conversation mean for the one who waits.
@@ -70,7 +72,7 @@ pub(super) fn is_reply(until: &Until, message_type: &str, body: &Body) -> bool {
 impl From<Message> for Arrived {
     fn from(message: Message) -> Self {
         let Message { sequence_number, message_type, body, .. } = message;
-        Self { sequence_number, message_type, body }
+        Self { sequence_number, message_type, body, behind: Vec::new() }
     }
 }
 

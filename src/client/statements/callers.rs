@@ -8,6 +8,10 @@
 const ALTERING: &[&str] =
     &["SET", "USE", "EXEC", "EXECUTE", "REVERT", "DBCC", "CURSOR", "OPEN", "SETUSER", "KILL", "RECONFIGURE"];
 
+/// Words that leave something on the connection even from within `sp_executesql`, at whose end the server restores settings,
+/// database and identity: locks and values of the session, keys and global cursors, trace flags.
+const OUTLIVING: &[&str] = &["SP_GETAPPLOCK", "SP_SET_SESSION_CONTEXT", "CONTEXT_INFO", "OPEN", "DBCC"];
+
 /// Words that a batch may begin with; any other first word is the name of a procedure.
 const BEGINNINGS: &[&str] = &[
     "SELECT",
@@ -55,6 +59,12 @@ pub(crate) fn may_alter_session(batch: &str) -> bool {
     !is_one_of(first, BEGINNINGS) || words.any(|word| is_one_of(word, ALTERING))
 }
 
+/// Whether a statement with parameters may leave something behind. What a procedure does that it calls is not seen.
+pub(crate) fn may_outlive_statement(sql: &str) -> bool {
+    let mut words = sql.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.any(|word| OUTLIVING.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +86,14 @@ mod tests {
         ] {
             assert!(may_alter_session(batch), "{batch}");
         }
+    }
+
+    #[test]
+    fn c120_what_a_statement_leaves_behind_is_found_and_settings_are_let_pass() {
+        assert!(may_outlive_statement("EXEC [sys].[sp_getapplock] @P1, N'Exclusive', N'Session'"));
+        assert!(may_outlive_statement("exec sp_set_session_context N'k', @P1"));
+        assert!(may_outlive_statement("OPEN SYMMETRIC KEY k DECRYPTION BY PASSWORD = 'p'"));
+        assert!(!may_outlive_statement("SET LANGUAGE German; EXEC p; SELECT opened FROM t"));
     }
 
     #[test]

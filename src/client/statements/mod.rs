@@ -32,7 +32,7 @@ pub(crate) use attempts::{
     next_retry, note_reason, open_ledger, park, prune_attempts, put_off_retry, read_attempts, schedule_retry,
     uncount_attempt,
 };
-pub(crate) use callers::may_alter_session;
+pub(crate) use callers::{may_alter_session, may_outlive_statement};
 pub(crate) use dead_letters::{
     delete_dead_letter, get_dead_letter, hand_back_dead_letter, list_dead_letters, purge_dead_letters,
 };
@@ -49,8 +49,8 @@ pub(crate) use receiving::{
     UNDO_HANDLING, commit_and_receive, receive_fewer, receive_ready, wait_and_receive,
 };
 pub(crate) use requests::{
-    Remembered, WAITERS_TABLE, conclude_request, conversation_exists, forget_request, give_up_waiting,
-    read_request, request, still_queued, store_reply, unfinished_requests,
+    Remembered, WAITERS_TABLES, conclude_request, conversation_exists, forget_old_requests, forget_request,
+    give_up_waiting, read_request, request, still_queued, store_reply, unfinished_requests,
 };
 pub(crate) use sending::{
     DIALOG_OVER, DialogSpec, Opening, Relation, SEND_SIZES, Scope, begin_dialog, conversation_timer,

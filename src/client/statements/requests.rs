@@ -1,5 +1,5 @@
-//! The texts of request and reply: a request in one round trip, and the table of those who wait for replies
-//! (`sql/09-waiters.sql`).
+//! The texts of request and reply: a request in one round trip, and the tables of those who wait for replies and of what
+//! is kept for them (`sql/09-waiters.sql`).
 //!
 //! The row of a request is the arbiter between its waiter and the recovery handler: storing a reply and giving up waiting
 //! are each one statement on it, and whichever comes first wins.
@@ -53,11 +53,12 @@ pub(crate) fn request<'a>(
         .bind_int("@seconds", timeout_seconds)
 }
 
-/// Whether the table exists: its object id, or NULL.
-pub(crate) const WAITERS_TABLE: &str = "SELECT OBJECT_ID(N'ssbroker.waiters', N'U') AS waiters;";
+/// Whether the tables exist: their object ids, or NULL.
+pub(crate) const WAITERS_TABLES: &str = "SELECT OBJECT_ID(N'ssbroker.waiters', N'U') AS waiters, \
+     OBJECT_ID(N'ssbroker.waiter_messages', N'U') AS waiter_messages;";
 
-/// Keeps a message with its request; `ended` says that our side of the conversation ends with it. One row: `stored`,
-/// 0 when the request is not remembered.
+/// Keeps a message with its request, behind those kept before; `ended` says that our side of the conversation ends with
+/// it. Runs in the receiving transaction. One row: `stored`, 0 when the request is not remembered.
 pub(crate) fn store_reply(
     handle: ConversationHandle,
     sequence: i64,
@@ -68,8 +69,10 @@ pub(crate) fn store_reply(
     let body =
         if body.is_empty() { Argument::NoBytes } else { Argument::Value(SqlValue::from(body.as_bytes())) };
     Statement::new(
-        "SET NOCOUNT ON; UPDATE [ssbroker].[waiters] SET message_sequence_number = @sequence, message_type_name = @type, \
-         message_body = @body, is_ended = @ended WHERE conversation_handle = @handle; SELECT @@ROWCOUNT AS stored;",
+        "SET NOCOUNT ON; DECLARE @stored int; UPDATE [ssbroker].[waiters] SET message_sequence_number = @sequence, is_ended \
+         = @ended WHERE conversation_handle = @handle; SET @stored = @@ROWCOUNT; IF @stored > 0 INSERT INTO \
+         [ssbroker].[waiter_messages] (conversation_handle, message_sequence_number, message_type_name, message_body) VALUES \
+         (@handle, @sequence, @type, @body); SELECT @stored AS stored;",
     )
     .bind_handle("@handle", handle)
     .bind("@sequence", "bigint", Argument::Value(SqlValue::I64(sequence)))
@@ -90,32 +93,54 @@ pub(crate) fn conclude_request(handle: ConversationHandle, code: i32, text: &str
     .bind("@text", "nvarchar(3000)", Argument::Value(SqlValue::from(text)))
 }
 
-/// What is known of a request: one row, or none.
+/// What is known of a request: a row for each message kept, in order, one row with NULL for the message when there is
+/// none, no row when the request is not remembered.
 pub(crate) fn read_request(handle: ConversationHandle) -> Statement<'static> {
     Statement::new(
-        "SELECT message_sequence_number, message_type_name, message_body, is_ended, error_code, error_text FROM \
-         [ssbroker].[waiters] WHERE conversation_handle = @handle;",
+        "SELECT m.message_sequence_number, m.message_type_name, m.message_body, w.is_ended, w.error_code, w.error_text FROM \
+         [ssbroker].[waiters] AS w LEFT JOIN [ssbroker].[waiter_messages] AS m ON m.conversation_handle = \
+         w.conversation_handle WHERE w.conversation_handle = @handle ORDER BY m.message_sequence_number;",
     )
     .bind_handle("@handle", handle)
 }
 
 /// Forgets a request unless something came after the message with the number `seen`, -1 for none. One row: `forgotten`.
 pub(crate) fn give_up_waiting(handle: ConversationHandle, seen: i64) -> Statement<'static> {
-    Statement::new(
-        "SET NOCOUNT ON; DELETE FROM [ssbroker].[waiters] WHERE conversation_handle = @handle AND is_ended = 0 AND \
-         (message_sequence_number IS NULL OR message_sequence_number <= @seen); SELECT @@ROWCOUNT AS forgotten;",
+    forget(
+        handle,
+        " AND is_ended = 0 AND (message_sequence_number IS NULL OR message_sequence_number <= @seen)",
     )
-    .bind_handle("@handle", handle)
     .bind("@seen", "bigint", Argument::Value(SqlValue::I64(seen)))
 }
 
 /// Forgets a request. One row: `forgotten`, 0 when it was forgotten before.
 pub(crate) fn forget_request(handle: ConversationHandle) -> Statement<'static> {
-    Statement::new(
-        "SET NOCOUNT ON; DELETE FROM [ssbroker].[waiters] WHERE conversation_handle = @handle; \
-         SELECT @@ROWCOUNT AS forgotten;",
-    )
+    forget(handle, "")
+}
+
+/// Forgets a request on a further condition, with what was kept for it, both or neither. An error ends an open transaction.
+fn forget(handle: ConversationHandle, further: &str) -> Statement<'static> {
+    Statement::new(format!(
+        "SET NOCOUNT ON; DECLARE @forgotten int; BEGIN TRY BEGIN TRANSACTION; DELETE FROM [ssbroker].[waiters] WHERE \
+         conversation_handle = @handle{further}; SET @forgotten = @@ROWCOUNT; IF @forgotten > 0 DELETE FROM \
+         [ssbroker].[waiter_messages] WHERE conversation_handle = @handle; COMMIT TRANSACTION; END TRY BEGIN CATCH IF \
+         @@TRANCOUNT > 0 ROLLBACK TRANSACTION; THROW; END CATCH; SELECT @forgotten AS forgotten;"
+    ))
     .bind_handle("@handle", handle)
+}
+
+/// Forgets requests whose time ran out longer ago, a bounded number at once, with what was kept for them. One row:
+/// `forgotten`.
+pub(crate) fn forget_old_requests(older_than_seconds: i32, most: i32) -> Statement<'static> {
+    Statement::new(
+        "SET NOCOUNT ON; DECLARE @old TABLE (handle uniqueidentifier); BEGIN TRY BEGIN TRANSACTION; DELETE TOP (@most) FROM \
+         [ssbroker].[waiters] OUTPUT deleted.conversation_handle INTO @old WHERE deadline < DATEADD(second, -@seconds, \
+         SYSUTCDATETIME()); DELETE FROM [ssbroker].[waiter_messages] WHERE conversation_handle IN (SELECT handle FROM @old); \
+         COMMIT TRANSACTION; END TRY BEGIN CATCH IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; THROW; END CATCH; SELECT COUNT(*) \
+         AS forgotten FROM @old;",
+    )
+    .bind_int("@most", most)
+    .bind_int("@seconds", older_than_seconds)
 }
 
 /// The requests of a requester that are not settled, the oldest first.

@@ -128,10 +128,11 @@ fn request_texts() -> Vec<String> {
         read_request(handle),
         give_up_waiting(handle, -1),
         forget_request(handle),
+        forget_old_requests(60, 1_000),
         unfinished_requests("web"),
         still_queued(&queue, handle, 0),
         conversation_exists(handle),
-        Statement::new(WAITERS_TABLE),
+        Statement::new(WAITERS_TABLES),
     ];
     statements.iter().map(|statement| statement.text().to_owned()).collect()
 }

@@ -22,7 +22,7 @@ pub enum Table {
     Sending,
     /// `ssbroker.delayed_messages` (`sql/08-delayed-messages.sql`): for sending later.
     DelayedMessages,
-    /// `ssbroker.waiters` (`sql/09-waiters.sql`): for requests that are remembered beyond a restart.
+    /// `ssbroker.waiters` and `ssbroker.waiter_messages` (`sql/09-waiters.sql`): for requests that are remembered beyond a restart.
     Waiters,
     /// `ssbroker.retries` (`sql/10-retries.sql`): for workers that put failing messages off.
     Retries,
@@ -190,7 +190,8 @@ mod tests {
                 ("unsent", 11),
                 ("sent_messages", 3),
                 ("delayed_messages", 9),
-                ("waiters", 11),
+                ("waiters", 9),
+                ("waiter_messages", 4),
                 ("retries", 16),
                 ("work_items", 18),
                 ("handled_messages", 3),
