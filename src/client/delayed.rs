@@ -7,11 +7,11 @@ use std::future::Future;
 use std::time::{Duration, SystemTime};
 
 use super::broker::Broker;
-use super::dialog_pool::{BorrowedPlace, Destination, DialogPool};
+use super::dialog_pool::{BorrowedPlace, Destination, DialogPool, MOST_ATTEMPTS};
 use super::error::{Error, ErrorKind, Result};
 use super::message::OutgoingMessage;
 use super::names::MessageTypeName;
-use super::outcome::SendOutcome;
+use super::outcome::{SendOutcome, cause_of_roll_back};
 use super::pool::random_fraction;
 use super::retry::Backoff;
 use super::rows::Row;
@@ -23,8 +23,6 @@ use super::values::SqlValue;
 
 /// How long the pump sleeps at most: a message that another process delays by less is sent at most this late.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// How often the dialog of a destination is replaced before the pump gives up for now.
-const MOST_ATTEMPTS: u32 = 4;
 
 /// What one call of [`DialogPool::send_due`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -314,9 +312,7 @@ fn dooming(outcomes: Vec<SendOutcome>, due: &[Kept]) -> Result<Attempt> {
 }
 
 fn first_failure(outcomes: Vec<SendOutcome>) -> Error {
-    let reasons = outcomes.into_iter().filter_map(|outcome| outcome.into_result().err());
-    reasons
-        .max_by_key(|reason| reason.server().is_some())
+    cause_of_roll_back(outcomes)
         .unwrap_or_else(|| Error::new(ErrorKind::TransactionDoomed, "the transaction was rolled back"))
 }
 
@@ -338,4 +334,37 @@ fn kept(mut row: Row) -> Result<Kept> {
         _ => Vec::new(),
     };
     Ok(Kept { id: row.get("id")?, destination, message: OutgoingMessage::new(message_type, body) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::error::ServerError;
+
+    fn attempt(numbers: &[u32]) -> Result<Attempt> {
+        let outcome = |(index, number): (usize, &u32)| match number {
+            0 => SendOutcome::sent(index),
+            _ => SendOutcome::failed(index, Error::from_server(ServerError::new(*number, ""))),
+        };
+        let message = OutgoingMessage::new(MessageTypeName::new("//t/m").unwrap(), Vec::new());
+        let destination = Destination::new("//t/a", "//t/b").unwrap();
+        let kept = |id| Kept { id, destination: destination.clone(), message: message.clone() };
+        let due: Vec<Kept> = (10..).take(numbers.len()).map(kept).collect();
+        dooming(numbers.iter().enumerate().map(outcome).collect(), &due)
+    }
+
+    #[test]
+    fn the_message_that_doomed_a_transaction_is_named_and_not_those_behind_it() {
+        for numbers in [[0, 9615, 3930], [3930, 9615, 3930]] {
+            let Ok(Attempt::Refused(id, error)) = attempt(&numbers) else { panic!("{numbers:?}") };
+            assert_eq!((id, error.server_number()), (11, Some(9615)));
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_lost_a_deadlock_is_no_messages_fault() {
+        let Err(error) = attempt(&[0, 1205, 3930]) else { panic!("nothing is refused for good") };
+        assert_eq!(error.kind(), ErrorKind::Transient);
+        assert!(attempt(&[3930]).is_err());
+    }
 }

@@ -10,7 +10,7 @@ use super::error::{Error, ErrorKind, Result};
 use super::ids::{ConversationGroup, ConversationHandle};
 use super::message::OutgoingMessage;
 use super::names::{ContractName, MessageTypeName, ServiceName};
-use super::outcome::SendOutcome;
+use super::outcome::{SendOutcome, cause_of_roll_back};
 use super::sending;
 use super::statements::{DialogSpec, Opening, Relation, Scope};
 
@@ -144,8 +144,7 @@ pub(crate) fn lifetime_seconds(lifetime: Duration) -> Result<i32> {
 fn rolled_back(outcomes: Vec<SendOutcome>) -> Error {
     let error =
         Error::new(ErrorKind::TransactionDoomed, "the dialog was not begun: the transaction was rolled back");
-    let reason = outcomes.into_iter().filter_map(|outcome| outcome.into_result().err());
-    match reason.max_by_key(|reason| reason.server().is_some()) {
+    match cause_of_roll_back(outcomes) {
         Some(reason) => error.with_cause(reason),
         None => error,
     }

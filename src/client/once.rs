@@ -9,7 +9,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::broker::Broker;
-use super::dialog_pool::{BorrowedPlace, Destination, DialogPool};
+use super::dialog_pool::{BorrowedPlace, Destination, DialogPool, MOST_ATTEMPTS};
 use super::error::{Error, ErrorKind, Result};
 use super::ids::ConversationHandle;
 use super::message::OutgoingMessage;
@@ -19,9 +19,6 @@ use super::retry::Backoff;
 use super::sending;
 use super::session::Connection;
 use super::statements::{self, SEND_SIZES, Scope};
-
-/// How often one call replaces a dead dialog or repeats a transaction that lost a deadlock.
-const MOST_ATTEMPTS: u32 = 4;
 
 /// What became of a message sent under an identifier.
 #[derive(Clone, Debug)]

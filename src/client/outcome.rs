@@ -154,6 +154,13 @@ pub(crate) fn mark_rolled_back(outcomes: &mut [SendOutcome]) {
     }
 }
 
+/// Which of the failures had the transaction rolled back; those behind it only say that it was doomed. `None` without a
+/// failure.
+pub(crate) fn cause_of_roll_back(outcomes: Vec<SendOutcome>) -> Option<Error> {
+    let failures = outcomes.into_iter().filter_map(|outcome| outcome.into_result().err());
+    failures.min_by_key(|error| (error.server().is_none(), error.kind() == ErrorKind::TransactionDoomed))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,5 +218,20 @@ mod tests {
         assert_eq!(decode(2, response(vec![], Some(refused()))).unwrap_err().server_number(), Some(8423));
         assert_eq!(decode(2, response(vec![], None)).unwrap_err().kind(), ErrorKind::Protocol);
         assert!(decode(1, response(vec![failure(5, 8431), conclusion(0)], None)).is_err());
+    }
+
+    #[test]
+    fn the_cause_of_a_roll_back_is_the_first_failure_that_says_more_than_doomed() {
+        let failed = |(index, number): (usize, &u32)| {
+            SendOutcome::failed(index, Error::from_server(ServerError::new(*number, "")))
+        };
+        let cause = |numbers: &[u32]| {
+            let cause = cause_of_roll_back(numbers.iter().enumerate().map(failed).collect());
+            cause.and_then(|error| error.server_number())
+        };
+        assert_eq!(cause(&[3930, 1205, 3930]), Some(1205));
+        assert_eq!(cause(&[9615, 8432]), Some(9615));
+        assert_eq!(cause(&[3930]), Some(3930));
+        assert_eq!(cause(&[]), None);
     }
 }

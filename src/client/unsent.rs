@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::body::Body;
 use super::broker::Broker;
-use super::dialog_pool::{BorrowedPlace, Destination, DialogPool};
+use super::dialog_pool::{BorrowedPlace, Destination, DialogPool, MOST_ATTEMPTS};
 use super::error::{Error, ErrorKind, Result};
 use super::ids::ConversationHandle;
 use super::message::OutgoingMessage;
@@ -19,8 +19,6 @@ use super::values::{SqlDateTime, SqlValue};
 
 /// Rows removed in one statement.
 const AT_ONCE: u32 = 1000;
-/// How often the dialog for a message is replaced before one call gives up.
-const MOST_ATTEMPTS: u32 = 4;
 
 /// The unsent messages of a database; made by [`Broker::unsent`].
 #[derive(Clone, Debug)]

@@ -45,6 +45,7 @@ pub use self::core::PoolStats;
 pub(crate) use self::destination::DEFAULT_PLACE_TIMEOUT;
 pub use self::destination::{Destination, PoolOptions};
 pub use self::reader::Repair;
+pub(crate) use self::send::MOST_ATTEMPTS;
 
 /// How often [`DialogPool::drain`] looks whether something is still pending: first, and at most.
 const FIRST_LOOK: Duration = Duration::from_millis(10);

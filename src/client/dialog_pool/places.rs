@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Mutex as Lease, OwnedMutexGuard};
@@ -13,6 +13,7 @@ use super::super::ids::ConversationHandle;
 use super::super::statements::DialogSpec;
 use super::core::{Slot, place_of_key};
 use super::destination::{Destination, Route};
+use super::held;
 
 /// A place on loan; it goes back when dropped.
 #[derive(Debug)]
@@ -184,11 +185,6 @@ async fn lease(place: &Place) -> Leased {
 fn try_lease(place: &Place) -> Option<Leased> {
     let slot = Arc::clone(place).try_lock_owned().ok()?;
     Some(Leased { slot, home: Arc::clone(place) })
-}
-
-/// Held for one look-up; a panic elsewhere cannot leave it half-changed.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::super::error::{Error, ErrorKind, Result};
 use super::super::ids::ConversationHandle;
 use super::super::message::{Message, MessageKind, OutgoingMessage};
 use super::super::names::{ContractName, MessageTypeName, QueueName, ServiceName};
-use super::super::outcome::SendOutcome;
+use super::super::outcome::{SendOutcome, cause_of_roll_back};
 use super::super::rows::Row;
 use super::super::sending;
 use super::super::session::Session;
@@ -308,12 +308,13 @@ fn unreadable(cause: &Cause) -> Error {
     Error::new(ErrorKind::PendingUnknown, text)
 }
 
+/// A lost deadlock stays what it is, so that the repair is done again.
 fn doomed(outcomes: Vec<SendOutcome>) -> Error {
     let error =
         Error::new(ErrorKind::TransactionDoomed, "sending pending messages again doomed the transaction");
-    let reasons = outcomes.into_iter().filter_map(|outcome| outcome.into_result().err());
-    match reasons.max_by_key(|reason| reason.server().is_some()) {
-        Some(reason) => error.with_cause(reason),
+    match cause_of_roll_back(outcomes) {
+        Some(cause) if cause.kind() == ErrorKind::Transient => cause,
+        Some(cause) => error.with_cause(cause),
         None => error,
     }
 }

@@ -20,7 +20,7 @@ use super::core::{Decision, Slot};
 use super::repair::{self, Replaced, Settled};
 
 /// How often one call replaces a dead dialog, or repeats a transaction that lost a deadlock.
-pub(super) const MOST_ATTEMPTS: u32 = 4;
+pub(crate) const MOST_ATTEMPTS: u32 = 4;
 
 /// What became of one call.
 pub(super) struct Sent {

@@ -31,7 +31,7 @@ use tiberius::Client;
 use super::dialog_pool::{BorrowedPlace, Destination, DialogPool};
 use super::error::{Error, ErrorKind, Result};
 use super::message::OutgoingMessage;
-use super::outcome::{SendAnswer, SendOutcome};
+use super::outcome::{SendAnswer, SendOutcome, cause_of_roll_back};
 use super::sending;
 use super::session::{Connection, Guest};
 use super::statements::Opening;
@@ -174,8 +174,7 @@ fn judge(answer: SendAnswer) -> Result<Vec<SendOutcome>> {
         return Ok(answer.outcomes);
     }
     let error = Error::new(ErrorKind::TransactionDoomed, "a message doomed the transaction: roll it back");
-    let reasons = answer.outcomes.into_iter().filter_map(|outcome| outcome.into_result().err());
-    Err(match reasons.max_by_key(|reason| reason.server().is_some()) {
+    Err(match cause_of_roll_back(answer.outcomes) {
         Some(reason) => error.with_cause(reason),
         None => error,
     })

@@ -54,6 +54,33 @@ struct Plan {
     strays: Vec<Message>,
 }
 
+/// What is left out when a batch is worked through once more.
+#[derive(Debug, Default)]
+struct Aside {
+    /// Messages that were parked.
+    parked: HashSet<(ConversationHandle, i64)>,
+    /// Conversations that were ended, with all their messages.
+    ended: HashSet<ConversationHandle>,
+}
+
+impl Aside {
+    fn put(&mut self, message: &Message, action: PoisonAction) {
+        match action {
+            PoisonAction::Park => {
+                self.parked.insert((message.conversation, message.sequence_number));
+            }
+            PoisonAction::EndConversation => {
+                self.ended.insert(message.conversation);
+            }
+        }
+    }
+
+    fn holds(&self, message: &Message) -> bool {
+        self.ended.contains(&message.conversation)
+            || self.parked.contains(&(message.conversation, message.sequence_number))
+    }
+}
+
 /// Why a batch could not be worked through.
 enum Trouble {
     Recovery(Box<Message>, (String, Wish)),
@@ -158,7 +185,7 @@ impl<H: Handler> Reader<H> {
 
     /// Does everything but the commit; `None` when the batch was given back because the recovery handler failed.
     async fn carry_out(&mut self, mut batch: Batch, plan: &Plan) -> Result<Option<Batch>> {
-        let mut aside = HashSet::new();
+        let mut aside = Aside::default();
         loop {
             match self.attempt(&mut batch, plan, &aside).await {
                 Ok(()) => return Ok(Some(batch)),
@@ -171,30 +198,20 @@ impl<H: Handler> Reader<H> {
                         Fate::GivenBack => return Ok(None),
                         Fate::GoesOn(same) => batch = same,
                     }
-                    aside.insert(self.put_aside(&message));
+                    aside.put(&message, self.recovery.poison.action());
                 }
             }
         }
     }
 
-    async fn attempt(
-        &self,
-        batch: &mut Batch,
-        plan: &Plan,
-        aside: &HashSet<(ConversationHandle, Option<i64>)>,
-    ) -> Result<(), Trouble> {
+    async fn attempt(&self, batch: &mut Batch, plan: &Plan, aside: &Aside) -> Result<(), Trouble> {
         let mut strays: Vec<&Message> = plan.strays.iter().collect();
         for messages in &plan.unattended {
             if !(self.remembers && table::store_unattended(batch, messages).await?) {
                 strays.extend(messages);
             }
         }
-        let is_aside = |message: &&Message| {
-            [Some(message.sequence_number), None]
-                .iter()
-                .any(|sequence| aside.contains(&(message.conversation, *sequence)))
-        };
-        let strays: Vec<&Message> = strays.into_iter().filter(|message| !is_aside(message)).collect();
+        strays.retain(|message| !aside.holds(message));
         for message in &strays {
             let treated = self.recovery.treat(batch, message).await;
             treated.map_err(|failure| Trouble::Recovery(Box::new((*message).clone()), failure))?;
@@ -204,19 +221,13 @@ impl<H: Handler> Reader<H> {
             if self.remembers {
                 table::store_outcome(batch, *conversation, outcome).await?;
             }
-            if !aside.contains(&(*conversation, None)) {
+            if !aside.ended.contains(conversation) {
                 end_once(batch, *conversation).await?;
             }
         }
         let user = strays.iter().filter(|message| message.kind == MessageKind::User);
         self.registry.count_recovered(user.count());
         Ok(())
-    }
-
-    /// What is left out of the next attempt: one message, or a whole conversation that was ended.
-    fn put_aside(&self, message: &Message) -> (ConversationHandle, Option<i64>) {
-        let parked = self.recovery.poison.action() == PoisonAction::Park;
-        (message.conversation, parked.then_some(message.sequence_number))
     }
 
     /// The transaction is committed.

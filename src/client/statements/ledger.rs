@@ -34,17 +34,18 @@ pub(crate) fn send_once<'a>(
         text.push_str(" SET XACT_ABORT OFF;");
         push_guard(&mut text, Opening::Existing(handle));
     }
-    (0..slots).for_each(|slot| push_slot(&mut text, slot));
+    (0..slots).for_each(|slot| push_identified(&mut text, slot));
     text.push_str("\nSELECT CASE WHEN XACT_STATE() = 1 THEN 0 ELSE 1 END AS rolled_back, @handle AS conversation_handle;");
     let statement = Statement::new(text)
         .bind_handle("@handle", handle)
         .bind_int("@count", i32::try_from(messages.len()).unwrap_or(i32::MAX));
-    (0..slots).fold(statement, |statement, slot| bind_slot(statement, slot, messages.get(slot).copied()))
+    (0..slots)
+        .fold(statement, |statement, slot| bind_identified(statement, slot, messages.get(slot).copied()))
 }
 
 /// The identifier is noted first: of two who send it at once, the second waits and then finds it. What a failed SEND noted
 /// is taken back.
-fn push_slot(text: &mut String, slot: usize) {
+fn push_identified(text: &mut String, slot: usize) {
     let pushed = write!(
         text,
         "\nSET @position = {slot}; SET @noted = 0; IF @position < @count BEGIN TRY \
@@ -60,7 +61,7 @@ fn push_slot(text: &mut String, slot: usize) {
     debug_assert!(pushed.is_ok(), "writing to a string cannot fail");
 }
 
-fn bind_slot<'a>(
+fn bind_identified<'a>(
     statement: Statement<'a>,
     slot: usize,
     message: Option<&'a (Uuid, OutgoingMessage)>,
