@@ -14,6 +14,20 @@ fn with_tables(cases: &[(&str, &str)]) {
 }
 
 #[test]
+fn columns_of_the_outer_side_of_a_join_may_be_null() {
+    for (join, first, second) in
+        [("JOIN", 0, 0), ("LEFT JOIN", 0, 1), ("RIGHT JOIN", 1, 0), ("FULL JOIN", 1, 1)]
+    {
+        let text = format!(
+            "CREATE TABLE l(i int NOT NULL); CREATE TABLE r(i int NOT NULL); SELECT l.i AS a, r.i AS b INTO t FROM l {join} r \
+             ON l.i = r.i; SELECT COLUMNPROPERTY(OBJECT_ID('t'), 'a', 'AllowsNull'), COLUMNPROPERTY(OBJECT_ID('t'), 'b', \
+             'AllowsNull')"
+        );
+        assert_eq!(run(&text), format!("{first}|{second}"), "{join}");
+    }
+}
+
+#[test]
 fn joins_match_and_pad() {
     with_tables(&[
         ("SELECT a.id, b.n FROM a JOIN b ON a.id = b.a_id ORDER BY b.n", "1|10\n1|20\n2|30"),
