@@ -41,7 +41,7 @@ async fn every_script_runs_twice_and_the_tear_down_leaves_nothing() {
         run_script(&broker, &text).await;
         most = most.max(objects(&broker).await.len());
     }
-    assert_eq!(most, 21);
+    assert_eq!(most, 22);
     assert_eq!(objects(&broker).await, [] as [&str; 0]);
 }
 
