@@ -191,12 +191,22 @@ impl Raw {
             "trace" => LogLevel::Trace,
             other => return Err(format!("there is no level '{other}'")),
         };
-        let text = self.log.clone().unwrap_or_default();
-        let others = Self { log: None, level: None, ..self }.wishes();
-        match others {
-            Err(_none) => Ok(Answer::Log { level, text }),
-            Ok(_) => Err("a log line is about no message".to_owned()),
+        if self.is_about_a_message() {
+            return Err("a log line is about no message".to_owned());
         }
+        Ok(Answer::Log { level, text: self.log.unwrap_or_default() })
+    }
+
+    /// Whether any field is there that only an answer to a message has, whatever it says.
+    fn is_about_a_message(&self) -> bool {
+        let Self { id, done, retry, dead, reply, end, end_error, log: _, level: _ } = self;
+        id.is_some()
+            || done.is_some()
+            || retry.is_some()
+            || dead.is_some()
+            || reply.is_some()
+            || end.is_some()
+            || end_error.is_some()
     }
 
     /// Replies come before the end of the conversation, and both before the decision.
@@ -361,6 +371,9 @@ mod tests {
             (r#"{"id":1,"end_error":{"code":0,"text":""}}"#, "positive"),
             (r#"{"id":1,"log":"x"}"#, "about no message"),
             (r#"{"log":"x","done":true}"#, "about no message"),
+            (r#"{"log":"x","done":false}"#, "about no message"),
+            (r#"{"log":"x","retry":"soon"}"#, "about no message"),
+            (r#"{"log":"x","end_error":{"code":0,"text":""}}"#, "about no message"),
             (r#"{"log":"x","level":"loud"}"#, "no level 'loud'"),
             (r#"{"id":1,"done":true,"level":"info"}"#, "only a log line"),
             (r#"{"id":-1,"done":true}"#, "not of the protocol"),
