@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// The version that the first line names.
 const VERSION: u32 = 1;
+/// The text of an error has so many UTF-16 units at most, which is what a server takes.
+const LONGEST_ERROR: usize = 3_000;
 
 /// The first line to a handler.
 #[derive(Debug, Serialize)]
@@ -222,6 +224,9 @@ impl Raw {
             if code <= 0 {
                 return Err("the code of end_error has to be positive".to_owned());
             }
+            if text.encode_utf16().count() > LONGEST_ERROR {
+                return Err(format!("the text of end_error is longer than {LONGEST_ERROR} characters"));
+            }
             wishes.push(Wish::EndWithError { code, text });
         }
         let before = wishes.len();
@@ -381,6 +386,8 @@ mod tests {
             let told = Answer::parse(json.as_bytes()).unwrap_err();
             assert!(told.contains(reason), "{json}: {told}");
         }
+        let wordy = format!(r#"{{"id":1,"end_error":{{"code":1,"text":"{}"}}}}"#, "x".repeat(3_001));
+        assert!(Answer::parse(wordy.as_bytes()).unwrap_err().contains("longer than 3000"));
         assert!(Answer::parse(&[b'x'; 1_000]).unwrap_err().len() < 400);
     }
 }

@@ -248,6 +248,7 @@ impl Session {
             match wish {
                 Wish::Done => return Ok(self.conclude(None)),
                 Wish::Dead(reason) => {
+                    out.bytes += reason.len();
                     return Ok(self.conclude(Some(Dead { cause: DeadLetterCause::Refused, reason })));
                 }
                 Wish::Retry(delay) => {

@@ -224,5 +224,9 @@ fn a_batch_that_leads_to_much_is_settled_early() {
     }
     assert!(bench.0.is_full());
     bench.settle();
+    bench.0.hand_over(&message(1));
+    bench.say(&format!("{{\"id\":5,\"dead\":\"{}\"}}", "x".repeat(16 << 20))).unwrap();
+    assert!(bench.0.is_full(), "a reason takes memory as well");
+    bench.settle();
     assert!(!bench.0.is_full());
 }
