@@ -232,7 +232,9 @@ impl Watcher {
             tracing::warn!(target: "activator", app, launch = &launch, pid, "its output files cannot be looked after: {error}");
         }
         if !matches!(outcome, Outcome::Code(0) | Outcome::Unknown) && !last_lines.is_empty() {
-            tracing::warn!(target: "activator", app, launch, pid, "last lines of {app} on standard error:\n{last_lines}");
+            // Marked, so that no line of it passes for one of ours.
+            let marked = last_lines.replace('\n', "\n  | ");
+            tracing::warn!(target: "activator", app, launch, pid, "last lines of {app} on standard error:\n  | {marked}");
         }
         self.board.keep_tail(app, self.launch, last_lines.to_owned());
     }

@@ -8,6 +8,7 @@
 mod lines;
 mod tail;
 
+pub(super) use lines::{Lines, Piece, readable};
 pub(super) use tail::Tail;
 
 use crate::activator::launch::LaunchId;
