@@ -33,6 +33,7 @@ mod daemon;
 mod event_loop;
 mod exit_policy;
 mod feed;
+mod guarded;
 mod history;
 mod inbox;
 pub mod journal;

@@ -22,6 +22,7 @@ pub(super) use set::{Looks, Reconcilers};
 pub(super) use watched::missing_queue;
 
 use crate::activator::config::Config;
+use crate::activator::guarded;
 use crate::activator::inbox::EventSender;
 use crate::activator::listener::{Health, Link};
 use crate::activator::log_lines;
@@ -35,6 +36,7 @@ use judge::Verdict;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use watched::Watched;
 
@@ -65,23 +67,20 @@ pub(super) struct Parts {
 }
 
 /// Looks until told to stop. A fault of ours in a look ends that look, not the daemon, and not the looking.
-pub(super) async fn run(parts: Parts, mut requests: mpsc::Receiver<LookRequest>) {
-    loop {
-        let reconciler = Reconciler::new(parts.clone());
-        let looking = tokio::spawn(reconciler.run(requests));
-        match looking.await {
-            Ok(()) => return,
-            Err(fault) => tracing::error!(
-                target: "activator", service = parts.service,
-                "looking at the queues failed by a fault of the activator and begins anew: {fault}"
-            ),
-        }
-        // Whoever has asked is answered by nobody and does without; new requests have nowhere to go.
-        requests = mpsc::channel(1).1;
-        if parts.stop.run_until_cancelled(tokio::time::sleep(RETRY)).await.is_none() {
-            return;
-        }
-    }
+pub(super) async fn run(parts: Parts, requests: mpsc::Receiver<LookRequest>) {
+    let mut requests = Some(requests);
+    let begin = || {
+        // Whoever has asked before a fault is answered by nobody and does without; new requests have nowhere to go.
+        let requests = requests.take().unwrap_or_else(|| mpsc::channel(1).1);
+        Reconciler::new(parts.clone()).run(requests)
+    };
+    let tell = |fault: &JoinError| {
+        tracing::error!(
+            target: "activator", service = parts.service,
+            "looking at the queues failed by a fault of the activator and begins anew: {fault}"
+        );
+    };
+    guarded::run_again(parts.stop.clone(), begin, tell).await;
 }
 
 struct Reconciler {
