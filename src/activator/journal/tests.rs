@@ -71,6 +71,13 @@ fn a_kept_notification_is_settled_by_the_next_intent_of_its_application() {
 }
 
 #[test]
+fn what_is_forgotten_is_kept_no_more() {
+    let forgotten = |app: &str| Entry::Forgotten { app: app.to_owned() };
+    let replay = replayed(&[kept("a"), kept("b"), forgotten("a"), forgotten("c")]);
+    assert_eq!(summary(&replay), (vec![], vec![], vec!["b".to_owned()]));
+}
+
+#[test]
 fn an_entry_that_contradicts_the_others_changes_nothing() {
     assert_eq!(summary(&replayed(&[started(1), ended(2)])), (vec![], vec![], vec![]));
 }

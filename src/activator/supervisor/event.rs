@@ -136,6 +136,11 @@ pub enum Action {
         /// The queue.
         target: Target,
     },
+    /// Journal that what is remembered of an application is acted on no more.
+    Forget {
+        /// Name of the application.
+        app: String,
+    },
     /// Ask a process to end (SIGTERM to its group).
     Terminate {
         /// The launch.

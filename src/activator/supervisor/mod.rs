@@ -24,6 +24,7 @@ pub use record::Record;
 use crate::activator::config::{Config, Kind};
 use crate::activator::launch::{ImageStamp, LaunchId, Outcome, Target};
 use crate::activator::notification::{Notice, QueueEvent};
+use crate::activator::resident;
 use crate::activator::slots::LaunchPermit;
 use limits::Ended;
 use routing::{Route, Routes};
@@ -282,18 +283,26 @@ impl Supervisor {
             return;
         }
         let launch = self.launches.remove(&id).expect("the launch was found just now");
+        self.apps[launch.app].slots.release(launch.permit);
+        self.keep_notice(launch.app, out);
         let state = &mut self.apps[launch.app];
-        state.slots.release(launch.permit);
-        if state.app.kind != Kind::Resident && !state.is_retired {
-            state.slots.remember();
-        }
         let is_wanted = self.stage == Stage::Running && !state.is_retired;
         let (app, reason) = (state.app.name.clone(), failure.0.clone());
         let repeated = state.last_failure.replace(failure.clone()) == Some(failure);
         let retry_in = if is_wanted { self.judge_start(launch.app, id, now, out) } else { None };
         out.push(Action::Log(Record::LaunchFailed { launch: id, app, reason, retry_in, repeated }));
-        self.journal_pending(launch.app, out);
         self.stop_if_done(out);
+    }
+
+    /// What a launch was for is not known to be done, so it waits again. A handler too many finds an empty queue; one too few
+    /// leaves messages lying, since a server that has notified does not do so again before somebody receives.
+    fn keep_notice(&mut self, index: usize, out: &mut Vec<Action>) {
+        let state = &mut self.apps[index];
+        if state.app.kind != Kind::Resident && !state.is_retired {
+            state.last.get_or_insert_with(|| resident::home(&self.config, &state.app));
+            state.slots.remember();
+            self.journal_pending(index, out);
+        }
     }
 
     fn exited(&mut self, id: LaunchId, outcome: Outcome, now: Instant, out: &mut Vec<Action>) {
@@ -318,6 +327,9 @@ impl Supervisor {
             self.judge_exit(&ended, now, out);
             self.act_on_pending(launch.app, now, out);
             self.keep_alive(launch.app, now, out);
+        } else {
+            // It was told to end, perhaps before it had received anything.
+            self.keep_notice(launch.app, out);
         }
         self.stop_if_done(out);
     }
@@ -337,19 +349,21 @@ impl Supervisor {
     }
 
     fn adopted(&mut self, launch: LaunchId, app: String, pid: u32, now: Instant, out: &mut Vec<Action>) {
-        let Some(index) = self.named(&app) else {
-            out.push(Action::Log(Record::NoSuchApplication { app, pid: Some(pid) }));
-            return;
-        };
         if self.launches.contains_key(&launch) {
             out.push(Action::Log(Record::StrayReport { launch, what: "adopted" }));
             return;
         }
+        let index = self.named(&app).unwrap_or_else(|| self.add_retired(&app));
         let permit = self.apps[index].slots.adopt();
         let phase = Phase::Running { pid, since: None };
         let deadline = self.deadline(index, now);
         let adopted = Launch { app: index, permit, command_line: Vec::new(), phase, deadline, ending: None };
         self.launches.insert(launch, adopted);
+        if self.apps[index].is_retired {
+            out.push(Action::Log(Record::NoSuchApplication { launch, app, pid }));
+            self.end_retired(launch, now, out);
+            return;
+        }
         out.push(Action::Log(Record::Adopted { launch, app, pid }));
         if self.apps[index].app.kind.feed().is_some() {
             self.end_orphan(launch, now, out);
@@ -359,10 +373,20 @@ impl Supervisor {
     }
 
     fn remembered(&mut self, app: String, source: (usize, Target), now: Instant, out: &mut Vec<Action>) {
-        match self.named(&app) {
-            Some(index) if self.apps[index].app.enabled => self.activate(index, source, now, out),
-            Some(_) => out.push(Action::Log(Record::Disabled { app, target: source.1 })),
-            None => out.push(Action::Log(Record::NoSuchApplication { app, pid: None })),
+        let (listener, target) = source;
+        let Some(index) = self.named(&app).filter(|index| self.apps[*index].reads(&target)) else {
+            out.push(Action::Forget { app: app.clone() });
+            out.push(Action::Log(Record::NoticeDropped { app, target }));
+            return;
+        };
+        if self.apps[index].app.enabled {
+            self.activate(index, (listener, target), now, out);
+        } else {
+            // It stays in the journal, too.
+            let state = &mut self.apps[index];
+            state.slots.remember();
+            state.last = Some((listener, target.clone()));
+            out.push(Action::Log(Record::Postponed { app, target }));
         }
     }
 
@@ -375,7 +399,9 @@ impl Supervisor {
             state.last = Some((listener, target.clone()));
             let permits = state.slots.notified();
             out.push(Action::Log(Record::Reconciled { app: state.app.name.clone(), target }));
+            let permits = self.within_rate(index, permits, now);
             self.launch(index, permits, now, out);
+            self.journal_pending(index, out);
         }
     }
 

@@ -74,6 +74,17 @@ impl AppState {
         }
     }
 
+    /// An application of which nothing is known but its name, since it is configured no more.
+    pub(super) fn retired(name: &str) -> Self {
+        Self { is_retired: true, ..Self::new(Arc::new(Application::unconfigured(name))) }
+    }
+
+    /// Whether its queue is this one, by the names that decide where a notification goes.
+    pub(super) fn reads(&self, queue: &Target) -> bool {
+        let name = format!("{}.{}.{}", queue.database, queue.schema, queue.queue);
+        name.to_lowercase() == self.app.on.to_string().to_lowercase()
+    }
+
     /// Whether anything of it may be launched at all.
     pub(super) fn is_launchable(&self) -> bool {
         self.app.enabled && !self.is_retired && !self.paused
