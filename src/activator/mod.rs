@@ -57,6 +57,7 @@ mod reenabling;
 mod reload;
 mod resident;
 pub mod slots;
+mod state_file;
 pub mod status;
 pub mod supervisor;
 pub(crate) mod text;

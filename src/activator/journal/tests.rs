@@ -5,6 +5,7 @@ use super::{COMPACT_ABOVE, Entry, Journal, JournalError, Process, Replay};
 use crate::activator::launch::{LaunchId, Outcome, Target};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 
 fn id(value: u128) -> LaunchId {
     LaunchId::from_u128(value)
@@ -156,7 +157,9 @@ fn a_damaged_journal_is_set_aside_and_does_not_stop_the_daemon() {
     fs::write(dir.path().join("journal.jsonl"), &text).unwrap();
     let (_journal, replay) = Journal::open(dir.path()).unwrap();
     assert_eq!((replay.damaged.len(), replay.unfinished.len()), (1, 1));
-    assert_eq!(fs::read_to_string(dir.path().join("journal.damaged")).unwrap(), text);
+    let damaged = dir.path().join("journal.damaged");
+    assert_eq!(fs::read_to_string(&damaged).unwrap(), text);
+    assert_eq!(fs::metadata(&damaged).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]

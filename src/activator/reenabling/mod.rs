@@ -10,6 +10,7 @@ pub(super) use guard::Decision;
 
 use crate::activator::config::Reenable;
 use crate::activator::launch::Target;
+use crate::activator::state_file;
 use guard::Guard;
 use std::collections::BTreeMap;
 use std::fs;
@@ -116,9 +117,7 @@ impl State {
     }
 
     fn try_write(&self) -> io::Result<()> {
-        let fresh = self.path.with_extension("json.new");
-        fs::write(&fresh, serde_json::to_vec(&self.guards)?)?;
-        fs::rename(&fresh, &self.path)
+        state_file::replace(&self.path, &serde_json::to_vec(&self.guards)?)
     }
 }
 
