@@ -177,7 +177,10 @@ impl Reconciler {
             known_services: &known_services,
         };
         for queue in &mut self.queues {
-            let look_at = queue.look(broker, &self.parts, &here, &to).await?;
+            let look_at = match queue.look(broker, &self.parts, &here, &to).await {
+                Ok(look_at) => look_at,
+                Err(error) => Some(queue.set_aside(&self.parts, error)?),
+            };
             self.full_look_at = look_at.map_or(self.full_look_at, |at| self.full_look_at.min(at));
         }
         self.here = Some(here);
@@ -224,7 +227,10 @@ impl Reconciler {
 
     async fn judge(&mut self, at: usize, ready: Option<bool>, broker: &Broker) -> client::Result<Instant> {
         let far = Instant::now() + FULL;
-        let look = self.queues[at].see(ready, broker).await?;
+        let look = match self.queues[at].see(ready, broker).await {
+            Ok(look) => look,
+            Err(error) => return self.queues[at].set_aside(&self.parts, error),
+        };
         let queue = &mut self.queues[at];
         let handlers = self.parts.board.handlers(&queue.app.name);
         match queue.judge.judge(&look, handlers, Instant::now()) {

@@ -2,15 +2,17 @@
 
 use super::findings::{self, Destination};
 use super::judge::{Judge, Look};
-use super::{Parts, nothing};
+use super::{Parts, RETRY, nothing};
 use crate::activator::config::Application;
 use crate::activator::launch::Target;
+use crate::activator::listener::Health;
+use crate::activator::log_lines;
 use crate::activator::nearest::nearest;
 use crate::activator::status::warnings::Found;
 use crate::activator::status::{Board, QueueStatus};
 use crate::client::{
-    self, Broker, DatabaseState, EventNotification, QueueDetails, QueueLocation, QueueName, QueueState,
-    Visible,
+    self, Broker, DatabaseState, Error, EventNotification, QueueDetails, QueueLocation, QueueName,
+    QueueState, Visible,
 };
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -28,6 +30,8 @@ pub(super) struct Watched {
     monitor: Option<(String, i32)>,
     /// Since when it is seen to be off.
     pub(super) off_since: Option<Instant>,
+    /// Whether it can be looked at.
+    health: Health,
 }
 
 impl Watched {
@@ -42,6 +46,7 @@ impl Watched {
             can_select: false,
             monitor: None,
             off_since: None,
+            health: Health::default(),
         })
     }
 
@@ -93,6 +98,7 @@ impl Watched {
             return Ok(None);
         }
         self.learn(&state);
+        self.health.works();
         let mut found = findings::of_queue(&self.app.on, &state, to);
         found.extend(findings::of_handlers(&self.app.on, &self.judge, self.monitor.is_some()));
         let attended = self.attend(broker, parts, &state, looked_at).await;
@@ -116,6 +122,29 @@ impl Watched {
     fn forget(&mut self, parts: &Parts) {
         (self.target, self.monitor, self.can_select) = (None, None, false);
         parts.board.look(parts.index, &self.app.name, None, nothing(), Vec::new());
+    }
+
+    /// The server refuses to show this queue for now: the others are looked at all the same, and this one again soon, at the
+    /// time that is answered.
+    ///
+    /// # Errors
+    /// The same one, if it says nothing of a single queue: the server does not answer, or is about to leave.
+    pub(super) fn set_aside(&mut self, parts: &Parts, error: Error) -> client::Result<Instant> {
+        if error.server_number().is_none() || error.is_connection_lost() {
+            return Err(error);
+        }
+        let reason = log_lines::chain(&error);
+        if self.health.fails(&error) {
+            tracing::warn!(
+                target: "activator", app = self.app.name,
+                "queue {} cannot be looked at, so only notifications start handlers: {reason}; trying again until it works",
+                self.app.on
+            );
+        }
+        (self.target, self.monitor, self.can_select) = (None, None, false);
+        let found = findings::unseen(&self.app.on, &reason);
+        parts.board.look(parts.index, &self.app.name, None, nothing(), vec![found]);
+        Ok(Instant::now() + RETRY)
     }
 
     fn learn(&mut self, state: &QueueState) {
