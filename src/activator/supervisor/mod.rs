@@ -7,6 +7,7 @@
 
 mod event;
 mod limits;
+mod masking;
 mod operator;
 mod process_record;
 mod reconfiguring;
@@ -214,7 +215,7 @@ impl Supervisor {
             let app = Arc::clone(&state.app);
             let order = LaunchOrder { launch, app, listener, target: target.clone() };
             let program = state.app.command.display().to_string();
-            let command_line = std::iter::once(program).chain(order.arguments()).collect();
+            let command_line = std::iter::once(program).chain(masking::masked(order.arguments())).collect();
             let started = Launch {
                 app: index,
                 permit,

@@ -99,7 +99,7 @@ pub enum Record {
         app: String,
         /// Its process.
         pid: u32,
-        /// Program and arguments.
+        /// Program and arguments; values that look like secrets are masked.
         command_line: Vec<String>,
         /// Processes running or starting.
         running: u32,

@@ -32,6 +32,7 @@ pub(super) struct AppState {
 pub(super) struct Launch {
     pub(super) app: usize,
     pub(super) permit: LaunchPermit,
+    /// Without secrets, for the log.
     pub(super) command_line: Vec<String>,
     pub(super) phase: Phase,
     /// When it has run long enough, if it may not run for ever.

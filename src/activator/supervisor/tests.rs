@@ -146,6 +146,15 @@ fn launch_and_exit_are_logged_with_command_line_and_duration() {
 }
 
 #[test]
+fn a_secret_among_the_arguments_is_given_and_not_logged() {
+    let mut bench = Bench::new(&["args = [\"--password\", \"s3cret\", \"token=s3cret\"]"]);
+    let actions = bench.notify("q0");
+    assert_eq!(orders(&actions)[0].arguments(), ["--password", "s3cret", "token=s3cret"]);
+    let told = records(&bench.handle(Event::Launched { launch: id(1), pid: 7 })).remove(0);
+    assert!(!told.contains("s3cret") && told.contains("token=***"), "{told}");
+}
+
+#[test]
 fn at_max_the_notification_is_remembered_and_acted_on_when_one_ends() {
     let mut bench = Bench::new(&["min = 2\nmax = 2"]);
     assert_eq!(bench.notify_and_run("q0"), [id(1), id(2)]);
