@@ -183,7 +183,7 @@ impl EventLoop {
             }
             Event::Notified { listener, notice } if notice.event == QueueEvent::QueueDisabled => {
                 let server = self.board.server_of(*listener);
-                self.reenabling.told(&server, &Target::from(notice), SystemTime::now());
+                self.reenabling.told(&server, &Target::from(notice), Instant::now());
             }
             Event::Paused { app } => self.keep_pause(app, true),
             Event::Resumed { app } => self.keep_pause(app, false),

@@ -15,7 +15,7 @@ use crate::client::{
     QueueState, Visible,
 };
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 /// A queue that is looked at.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Watched {
         here: &DatabaseState,
         to: &Destination<'_>,
     ) -> client::Result<Option<Instant>> {
-        let looked_at = SystemTime::now();
+        let looked_at = Instant::now();
         if self.belongs_elsewhere(parts, &here.server_name) {
             self.forget(parts);
             return Ok(None);
