@@ -82,7 +82,7 @@ pub enum Event {
         /// The queue.
         target: Target,
     },
-    /// A person asks for processes as a notification would.
+    /// A person asks for processes as a notification would, whatever processes did before.
     Kicked {
         /// Name of the application.
         app: String,
@@ -110,11 +110,6 @@ pub enum Event {
     ReloadRefused {
         /// Everything that is wrong with it.
         faults: Vec<String>,
-    },
-    /// Somebody says that an application is to be tried again at once, whatever its processes did.
-    TryAgain {
-        /// Name of the application.
-        app: String,
     },
     /// The daemon is to stop; a second request kills what still runs.
     ShutdownRequested,

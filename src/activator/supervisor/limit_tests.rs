@@ -73,7 +73,8 @@ fn a_crash_loop_is_given_up_with_an_alert_until_somebody_says_to_try_again() {
     assert!(bench.supervisor.has_given_up(0) && bench.supervisor.is_pending(0));
     assert_eq!(bench.supervisor.wake_at(), None);
     assert!(orders(&bench.notify("q0")).is_empty());
-    let actions = bench.handle(Event::TryAgain { app: "app0".to_owned() });
+    let target = Target::from(&notice("S", "q0"));
+    let actions = bench.handle(Event::Kicked { app: "app0".to_owned(), listener: 0, target });
     assert_eq!(orders(&actions).len(), 1);
     assert!(!bench.supervisor.has_given_up(0));
 }

@@ -32,14 +32,6 @@ impl Supervisor {
         self.apps.get(index).is_some_and(|state| state.policy.has_given_up())
     }
 
-    /// Forgets the failures of an application, and acts on what waited for it.
-    pub(super) fn try_again(&mut self, app: &str, now: Instant, out: &mut Vec<Action>) {
-        let Some(index) = self.named(app) else { return };
-        self.apps[index].policy.forgive();
-        self.act_on_pending(index, now, out);
-        self.keep_alive(index, now, out);
-    }
-
     /// Whether the application at `index` may be launched now; tells the log why not.
     pub(super) fn may_launch(&mut self, index: usize, now: Instant, out: &mut Vec<Action>) -> bool {
         let state = &mut self.apps[index];

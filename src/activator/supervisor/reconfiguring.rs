@@ -72,8 +72,8 @@ impl Supervisor {
     fn leave_listener(&mut self, gone: usize, out: &mut Vec<Action>) {
         for index in 0..self.apps.len() {
             let state = &mut self.apps[index];
-            if let Some((listener, _)) = state.last.as_mut().filter(|(listener, _)| *listener == gone) {
-                (*listener, _) = resident::home(&self.config, &state.app);
+            if let Some(source) = state.last.as_mut().filter(|source| source.listener == gone) {
+                source.listener = resident::home(&self.config, &state.app).listener;
                 self.journal_pending(index, out);
             }
         }
@@ -107,15 +107,6 @@ impl Supervisor {
                 out.push(Action::Forget { app: app.to_owned() });
             }
         }
-    }
-
-    /// An application that is configured no more and whose processes are taken up; answers its position.
-    pub(super) fn add_retired(&mut self, app: &str) -> usize {
-        let before = self.apps.iter().position(|state| state.app.name == app);
-        before.unwrap_or_else(|| {
-            self.apps.push(AppState::retired(app));
-            self.apps.len() - 1
-        })
     }
 
     fn retire(&mut self, app: &str, now: Instant, out: &mut Vec<Action>) {

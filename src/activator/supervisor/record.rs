@@ -367,7 +367,30 @@ impl Record {
             Self::LeftBehind { launch, app, pid } => {
                 write!(f, "{app}{} ({launch}) does not end and is left behind", OfPid(*pid))
             }
-            _ => f.write_str("stopped"),
+            Self::Stopped => f.write_str("stopped"),
+            // Told by the other two. Listed, so that a new one cannot be forgotten.
+            Self::Notified { .. }
+            | Self::AtMax { .. }
+            | Self::Disabled { .. }
+            | Self::Unmatched { .. }
+            | Self::OtherServer { .. }
+            | Self::ServerMismatch { .. }
+            | Self::QueueDisabled { .. }
+            | Self::OtherEvent { .. }
+            | Self::Unreadable { .. }
+            | Self::Reconciled { .. }
+            | Self::Reconfigured { .. }
+            | Self::ReloadRefused { .. }
+            | Self::Postponed { .. }
+            | Self::Launched { .. }
+            | Self::LaunchFailed { .. }
+            | Self::Exited { .. }
+            | Self::Process(_)
+            | Self::Adopted { .. }
+            | Self::NoSuchApplication { .. }
+            | Self::NoticeDropped { .. }
+            | Self::Operator(_)
+            | Self::StrayReport { .. } => Ok(()),
         }
     }
 }

@@ -5,7 +5,7 @@
 use super::record::Record;
 use crate::activator::config::Application;
 use crate::activator::exit_policy::ExitPolicy;
-use crate::activator::launch::{ImageStamp, Target};
+use crate::activator::launch::{ImageStamp, Source, Target};
 use crate::activator::slots::{LaunchPermit, Slots};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) struct AppState {
     pub(super) app: Arc<Application>,
     pub(super) slots: Slots,
     /// The last notification, for whatever is started without one of its own.
-    pub(super) last: Option<(usize, Target)>,
+    pub(super) last: Option<Source>,
     pub(super) policy: ExitPolicy,
     /// Why the last launch failed, until one succeeds; the same again is no news.
     pub(super) last_failure: Option<(String, Option<ImageStamp>)>,
