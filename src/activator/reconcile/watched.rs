@@ -5,7 +5,6 @@ use super::judge::{Judge, Look};
 use super::{Parts, RETRY, nothing};
 use crate::activator::config::Application;
 use crate::activator::launch::Target;
-use crate::activator::listener::Health;
 use crate::activator::log_lines;
 use crate::activator::nearest::nearest;
 use crate::activator::status::warnings::Found;
@@ -30,8 +29,6 @@ pub(super) struct Watched {
     monitor: Option<(String, i32)>,
     /// Since when it is seen to be off.
     pub(super) off_since: Option<Instant>,
-    /// Whether it can be looked at.
-    health: Health,
 }
 
 impl Watched {
@@ -46,7 +43,6 @@ impl Watched {
             can_select: false,
             monitor: None,
             off_since: None,
-            health: Health::default(),
         })
     }
 
@@ -98,7 +94,6 @@ impl Watched {
             return Ok(None);
         }
         self.learn(&state);
-        self.health.works();
         let mut found = findings::of_queue(&self.app.on, &state, to);
         found.extend(findings::of_handlers(&self.app.on, &self.judge, self.monitor.is_some()));
         let attended = self.attend(broker, parts, &state, looked_at).await;
@@ -133,16 +128,8 @@ impl Watched {
         if error.server_number().is_none() || error.is_connection_lost() {
             return Err(error);
         }
-        let reason = log_lines::chain(&error);
-        if self.health.fails(&error) {
-            tracing::warn!(
-                target: "activator", app = self.app.name,
-                "queue {} cannot be looked at, so only notifications start handlers: {reason}; trying again until it works",
-                self.app.on
-            );
-        }
         (self.target, self.monitor, self.can_select) = (None, None, false);
-        let found = findings::unseen(&self.app.on, &reason);
+        let found = findings::unseen(&self.app.on, &log_lines::chain(&error));
         parts.board.look(parts.index, &self.app.name, None, nothing(), vec![found]);
         Ok(Instant::now() + RETRY)
     }
