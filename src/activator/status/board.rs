@@ -236,9 +236,12 @@ impl Board {
         }
     }
 
-    /// Writes down how a listener does.
+    /// Writes down how a listener does. What was seen over the connection of one that is switched off is not true any more.
     pub(in crate::activator) fn listener(&self, index: usize, state: ListenerState, error: Option<String>) {
         let mut board = self.lock();
+        if state == ListenerState::Disabled {
+            board.apps.iter_mut().for_each(|app| drop(app.places.remove(&index)));
+        }
         let Some(listener) = board.listeners.get_mut(index) else { return };
         if listener.state != state {
             (listener.state, listener.since) = (state, SystemTime::now());
@@ -461,5 +464,29 @@ impl ListenerBoard {
             depth: self.depth,
             warnings: self.warnings.list().to_vec(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Board;
+    use crate::activator::launch::Target;
+    use crate::activator::notification::Notice;
+    use crate::activator::status::warnings::Found;
+    use crate::activator::status::{ListenerState, QueueStatus};
+    use crate::activator::supervisor::testing::{config, notice};
+    use std::time::SystemTime;
+
+    #[test]
+    fn what_was_seen_by_a_listener_that_is_switched_off_is_shown_and_used_no_more() {
+        let board = Board::new(&config(&[""]), &["x".to_owned()], SystemTime::now());
+        let seen: Notice = notice("S", "q0");
+        let found = Found { id: "queue-unseen", text: "no".to_owned(), cure: "yes".to_owned() };
+        board.look(0, "app0", Some(Target::from(&seen)), QueueStatus::default(), vec![found]);
+        assert_eq!(board.place("app0"), Some((0, Target::from(&seen))));
+        assert_eq!(board.status().apps[0].warnings.len(), 1);
+        board.listener(0, ListenerState::Disabled, None);
+        assert_eq!(board.place("app0"), None);
+        assert!(board.status().apps[0].warnings.is_empty());
     }
 }
