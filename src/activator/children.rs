@@ -67,6 +67,9 @@ impl Children {
         let control = feed
             .as_ref()
             .map(|_| FeedControl { stop: CancellationToken::new(), over: CancellationToken::new() });
+        if let Some((assignment, _)) = &feed {
+            self.board.follow(&order.app.name, started.launch(), Arc::clone(&assignment.handed_over));
+        }
         let process = started.process().clone();
         self.processes.insert(started.launch(), Known { process: process.clone(), feed: control.clone() });
         let mut watcher = self.watcher(&order.app.name, started.launch(), process);

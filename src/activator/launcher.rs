@@ -246,6 +246,7 @@ fn assignment(order: &LaunchOrder, endpoint: &Endpoint, owner: Option<(u32, u32)
         settings,
         timeout: app.timeout,
         owner,
+        handed_over: Arc::default(),
     })
 }
 

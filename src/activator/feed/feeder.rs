@@ -19,6 +19,7 @@ use crate::activator::output::readable;
 use crate::client::{Batch, Broker, ConversationHandle, Error, ErrorKind, Message, MessageKind, Receiver};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -257,6 +258,7 @@ impl Feeder {
     /// Hands one message over and waits until it is decided.
     async fn hand_over(&mut self, message: &Message, failed: u32) -> Result<(), Trouble> {
         let id = self.session.hand_over(message);
+        self.assignment.handed_over.fetch_add(1, Ordering::Relaxed);
         let spooled = match self.shared.spool.put(&self.assignment, id, message.body.as_bytes()) {
             Ok(spooled) => spooled,
             Err(error) => {

@@ -43,6 +43,7 @@ use remarks::Remarks;
 use session::Session;
 use spool::Spool;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::process::{ChildStdin, ChildStdout};
@@ -91,6 +92,8 @@ pub(super) struct Assignment {
     pub(super) timeout: Option<Duration>,
     /// User and group of the handler, if they are not the daemon's.
     pub(super) owner: Option<(u32, u32)>,
+    /// Counts the messages that are handed over, for the status.
+    pub(super) handed_over: Arc<AtomicU64>,
 }
 
 /// How a feed came to its end.

@@ -4,6 +4,7 @@
 use super::faults::{handler, unfit};
 use super::stage::{QUICK, Stage, lines};
 use crate::activator::daemon::{Daemon, eventually, parse};
+use crate::activator::site::status;
 use crate::support::run_script;
 use ssbroker::activator::Record;
 use ssbroker::client::Dialog;
@@ -145,4 +146,27 @@ async fn a_message_that_cannot_be_given_up_is_told_and_those_before_it_are_settl
     daemon.stop().await;
     let fed = lines(&stage.file("log"));
     assert_eq!(fed.iter().filter(|line| line.starts_with("bad")).count(), 1, "no handler sees it again");
+}
+
+/// Answers each message with its body.
+const ECHO: &str = r#"
+import json, sys
+sys.stdin.readline()
+for line in sys.stdin:
+    m = json.loads(line)
+    print(json.dumps({"id": m["id"], "reply": {"type": sys.argv[1], "body": m["body"]}, "done": True}), flush=True)
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_status_says_how_many_messages_a_process_was_fed() {
+    let stage = Stage::new().await;
+    let daemon = stage.python(ECHO, QUICK);
+    for number in 0..3 {
+        stage.send(&number.to_string()).await;
+    }
+    stage.replies(3).await;
+    let status = status(&stage.file("state")).await.unwrap();
+    let received: Vec<_> = status.apps[0].children.iter().map(|child| child.received).collect();
+    assert_eq!(received, [Some(3)]);
+    daemon.stop().await;
 }
