@@ -29,10 +29,14 @@ pub fn start(settings: &LogSettings) -> Result<(), InitError> {
 }
 
 /// A second call has no effect: the first one decides for the process.
+///
+/// A line that cannot be written is lost without a word. The complaint would go to standard error, and a complaint that
+/// cannot be written either is a panic in whatever task was logging.
 fn install(settings: &LogSettings, writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter(settings.level))
         .with_writer(writer)
+        .log_internal_errors(false)
         .with_ansi(false)
         .with_target(false);
     let _ = match settings.format {

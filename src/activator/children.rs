@@ -4,6 +4,7 @@
 //! journalled: the loop does both when the report arrives.
 
 use crate::activator::feed::{self, Ending};
+use crate::activator::guarded;
 use crate::activator::inbox::{EventSender, Receipt};
 use crate::activator::journal::Process;
 use crate::activator::launch::{ImageStamp, LaunchId, Outcome};
@@ -66,6 +67,9 @@ impl Children {
         let control = feed
             .as_ref()
             .map(|_| FeedControl { stop: CancellationToken::new(), over: CancellationToken::new() });
+        if let Some((assignment, _)) = &feed {
+            self.board.follow(&order.app.name, started.launch(), Arc::clone(&assignment.handed_over));
+        }
         let process = started.process().clone();
         self.processes.insert(started.launch(), Known { process: process.clone(), feed: control.clone() });
         let mut watcher = self.watcher(&order.app.name, started.launch(), process);
@@ -73,7 +77,7 @@ impl Children {
         watcher.grace = order.app.stop_grace;
         let fed =
             feed.zip(control).map(|(feed, control)| Fed { feed, control, shared: Arc::clone(&self.feeds) });
-        self.tasks.spawn(watcher.started(started, receipt, fed));
+        self.tasks.spawn(watcher.clone().guard(watcher.started(started, receipt, fed)));
     }
 
     /// Waits for a process that an earlier daemon started.
@@ -81,7 +85,7 @@ impl Children {
         self.runs.adopt(launch);
         self.processes.insert(launch, Known { process: process.clone(), feed: None });
         let watcher = self.watcher(app, launch, process);
-        self.tasks.spawn(watcher.adopted());
+        self.tasks.spawn(watcher.clone().guard(watcher.adopted()));
     }
 
     /// Forgets a launch that has been reported ended, and the tasks that are through.
@@ -143,6 +147,7 @@ struct Fed {
 }
 
 /// What the task of one process knows.
+#[derive(Clone)]
 struct Watcher {
     app: String,
     launch: LaunchId,
@@ -157,6 +162,21 @@ struct Watcher {
 }
 
 impl Watcher {
+    /// Watches a process by `watch`. Should that fail by a fault of ours, the end of the process is waited for without it, so
+    /// that its slot is given back; how it ended is then not known.
+    async fn guard(self, watch: impl Future<Output = ()> + Send + 'static) {
+        let Err(fault) = guarded::run_once(watch).await else { return };
+        let (app, launch, pid) = (&self.app, tracing::field::display(self.launch), self.process.pid);
+        tracing::error!(
+            target: "activator", app, launch, pid,
+            "the watch over {app} failed by a fault of the activator, its end is waited for all the same: {fault}"
+        );
+        platform::ended(&self.process).await;
+        self.runs.release(self.launch);
+        let ended = Event::Exited { launch: self.launch, outcome: Outcome::Unknown };
+        self.reports.report(ended, Receipt::none()).await;
+    }
+
     async fn started(self, mut started: Started, receipt: Receipt, fed: Option<Fed>) {
         let launch = self.launch;
         match started.handed_over().await {
@@ -232,7 +252,9 @@ impl Watcher {
             tracing::warn!(target: "activator", app, launch = &launch, pid, "its output files cannot be looked after: {error}");
         }
         if !matches!(outcome, Outcome::Code(0) | Outcome::Unknown) && !last_lines.is_empty() {
-            tracing::warn!(target: "activator", app, launch, pid, "last lines of {app} on standard error:\n{last_lines}");
+            // Marked, so that no line of it passes for one of ours.
+            let marked = last_lines.replace('\n', "\n  | ");
+            tracing::warn!(target: "activator", app, launch, pid, "last lines of {app} on standard error:\n  | {marked}");
         }
         self.board.keep_tail(app, self.launch, last_lines.to_owned());
     }
@@ -289,5 +311,38 @@ async fn wait_for_feed(mut feed: JoinHandle<()>) {
     if tokio::time::timeout(FEED_PATIENCE, &mut feed).await.is_err() {
         tracing::warn!(target: "activator", "a feed does not come to its end and is dropped");
         feed.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Children;
+    use crate::activator::feed;
+    use crate::activator::inbox::Inbox;
+    use crate::activator::launch::{LaunchId, Outcome};
+    use crate::activator::output::Runs;
+    use crate::activator::platform;
+    use crate::activator::status::Board;
+    use crate::activator::supervisor::Event;
+    use crate::activator::supervisor::testing::config;
+    use std::sync::Arc;
+    use std::time::SystemTime;
+    use tokio::process::Command;
+
+    #[tokio::test]
+    async fn the_end_of_a_process_is_reported_although_the_watch_over_it_panics() {
+        let (state, inbox) = (tempfile::tempdir().unwrap(), Inbox::new());
+        let (runs, board) =
+            (Arc::new(Runs::open(state.path()).unwrap()), Board::new(&config(&[""]), &[], SystemTime::now()));
+        let feeds = Arc::new(feed::Shared::open(state.path()).unwrap());
+        let children = Children::new(runs, feeds, inbox.sender(), board);
+        let mut child = Command::new("sleep").arg("300").kill_on_drop(true).spawn().unwrap();
+        let (launch, process) = (LaunchId::from_u128(1), platform::identify(child.id().unwrap()).unwrap());
+        let guarded = children.watcher("app0", launch, process).guard(async { panic!("a fault of ours") });
+        let watch = tokio::spawn(guarded);
+        child.kill().await.unwrap();
+        watch.await.unwrap();
+        let mut inbox = inbox;
+        assert_eq!(inbox.next().await.event, Event::Exited { launch, outcome: Outcome::Unknown });
     }
 }

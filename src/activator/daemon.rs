@@ -33,7 +33,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -279,7 +279,7 @@ impl Activator {
         let output = |source| ActivatorError::Output { dir: dir.clone(), source };
         let runs = Arc::new(Runs::open(dir).map_err(output)?);
         let feeds = Arc::new(feed::Shared::open(dir).map_err(output)?);
-        let reenabling = Reenabling::open(dir, SystemTime::now());
+        let reenabling = Reenabling::open(dir, Instant::now(), SystemTime::now());
         let (config, sender) = (Arc::clone(&self.config), self.inbox.sender());
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),

@@ -65,10 +65,15 @@ impl EventLoop {
         }
         let known = launches_of(&replay);
         let Recovered { entries, adopted, remembered } = recovery::settle(replay, &System);
+        let mut is_kept = true;
         for entry in entries {
             log_lines::write_recovered(&entry);
             self.note_recovered(&entry, &known);
-            self.ledger.note(entry).await;
+            if matches!(entry, Entry::Kept { .. }) {
+                is_kept = self.keep(entry).await;
+            } else if std::mem::replace(&mut is_kept, true) {
+                self.ledger.note(entry).await;
+            }
         }
         for survivor in adopted {
             self.adopt(survivor).await;
@@ -150,9 +155,9 @@ impl EventLoop {
     }
 
     async fn take_in(&mut self, Input { event, receipt }: Input) {
-        self.journal_report(&event).await;
-        let mut all_kept = true;
-        let actions = self.supervisor.handle(event, Instant::now());
+        let report = self.take_report(&event);
+        let mut actions = self.supervisor.handle(event, Instant::now());
+        let mut all_kept = self.journal_report(report, &mut actions).await;
         // Before any record of it is shown, and again for applications that a new configuration puts on the board.
         self.board.count(&self.supervisor);
         for action in actions {
@@ -164,25 +169,43 @@ impl EventLoop {
         }
     }
 
-    /// What has become of a launch or a queue is written down before anything follows from it.
-    async fn journal_report(&mut self, event: &Event) {
+    /// What has become of a launch or a queue is written down before anything follows from it. Answers the line that the
+    /// journal is due for the end of a launch.
+    fn take_report(&mut self, event: &Event) -> Option<Entry> {
         match event {
             Event::Exited { launch, outcome } => {
                 self.children.forget(*launch);
-                self.ledger.note(Entry::Ended { launch: *launch, outcome: *outcome }).await;
+                return Some(Entry::Ended { launch: *launch, outcome: *outcome });
             }
             Event::LaunchFailed { launch, reason, .. } => {
                 self.children.forget(*launch);
-                self.ledger.note(Entry::Failed { launch: *launch, reason: reason.clone() }).await;
+                return Some(Entry::Failed { launch: *launch, reason: reason.clone() });
             }
             Event::Notified { listener, notice } if notice.event == QueueEvent::QueueDisabled => {
                 let server = self.board.server_of(*listener);
-                self.reenabling.told(&server, &Target::from(notice), SystemTime::now());
+                self.reenabling.told(&server, &Target::from(notice), Instant::now());
             }
             Event::Paused { app } => self.keep_pause(app, true),
             Event::Resumed { app } => self.keep_pause(app, false),
             _ => {}
         }
+        None
+    }
+
+    /// Journals the end of a launch before anything follows from it. Only the notification that is to survive the launch goes
+    /// first, so that the journal knows of one or the other at any moment; where it cannot be written the end is not written
+    /// either, and the next start finds that out. Answers whether the notification, if there is one, is safe.
+    async fn journal_report(&mut self, report: Option<Entry>, actions: &mut Vec<Action>) -> bool {
+        let Some(report) = report else { return true };
+        let first =
+            actions.iter().position(|action| matches!(action, Action::Remember { .. } | Action::Launch(_)));
+        if let Some(at) = first.filter(|at| matches!(actions[*at], Action::Remember { .. }))
+            && !self.carry_out(actions.remove(at), &Receipt::none()).await
+        {
+            return false;
+        }
+        self.ledger.note(report).await;
+        true
     }
 
     /// A pause that cannot be kept holds until the end of this daemon.
@@ -200,6 +223,8 @@ impl EventLoop {
                 let service = self.service(listener);
                 return self.keep(Entry::Kept { app, service, target }).await;
             }
+            // Should it be lost, the next start finds that the queue is another one.
+            Action::Forget { app } => self.ledger.note(Entry::Forgotten { app }).await,
             Action::Terminate { launch, .. } => self.children.terminate(launch),
             Action::Kill { launch, .. } => self.children.kill(launch),
             Action::UseConfig(config) => self.use_config(config),
@@ -227,7 +252,10 @@ impl EventLoop {
         let outcome = self.ledger.append(entry).await;
         if let Err(error) = &outcome {
             let reason = log_lines::chain(error);
-            tracing::error!(target: "activator", "a notification cannot be kept, so it is not consumed: {reason}");
+            tracing::error!(
+                target: "activator",
+                "a notification cannot be kept ({reason}); it comes again from its queue, or at the next start"
+            );
         }
         outcome.is_ok()
     }
@@ -260,10 +288,7 @@ impl EventLoop {
 
     async fn adopt(&mut self, Survivor { launch, app, process }: Survivor) {
         let pid = process.pid;
-        // That of an application which is configured no more is left alone, and told of once.
-        if self.config.applications.iter().any(|configured| configured.name == app) {
-            self.children.adopt(&app, launch, process);
-        }
+        self.children.adopt(&app, launch, process);
         self.take_in(Event::Adopted { launch, app, pid }.into()).await;
     }
 
@@ -320,7 +345,8 @@ impl EventLoop {
 
 /// The application and, if it was reported, the process of every launch that an earlier daemon left open.
 fn launches_of(replay: &Replay) -> HashMap<LaunchId, (String, Option<u32>)> {
-    let running = replay.running.iter().map(|one| (one.launch, (one.app.clone(), Some(one.process.pid))));
+    let running =
+        replay.running.iter().map(|one| (one.launch, (one.notice.app.clone(), Some(one.process.pid))));
     let unfinished = replay.unfinished.iter().map(|one| (one.launch, (one.notice.app.clone(), None)));
     running.chain(unfinished).collect()
 }

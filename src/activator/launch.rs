@@ -14,6 +14,15 @@ use uuid::Uuid;
 #[serde(try_from = "String", into = "String")]
 pub struct LaunchId(Uuid);
 
+/// On whose behalf a process is started: what its handler is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::activator) struct Source {
+    /// Position of the notification service whose connection the handler is told of.
+    pub(in crate::activator) listener: usize,
+    /// The queue.
+    pub(in crate::activator) target: Target,
+}
+
 impl LaunchId {
     /// A new random id.
     #[must_use]

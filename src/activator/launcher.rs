@@ -45,7 +45,8 @@ pub(super) struct Launcher {
     own_children: OwnChildren,
     /// One for each notification service, in the order of the configuration.
     endpoints: Vec<Endpoint>,
-    /// Variables of the daemon's environment that are not for handlers.
+    /// Variables of the daemon's environment that are not for handlers. A variable once named stays one of them: the secret
+    /// is in the daemon's environment whatever its configuration says later.
     secret_variables: BTreeSet<String>,
 }
 
@@ -122,7 +123,7 @@ impl Launcher {
     /// From the next launch on, tells handlers of the notification services of `config`.
     pub(super) fn rebind(&mut self, config: &Config, links: &[Link]) {
         self.endpoints = endpoints(config, links);
-        self.secret_variables.clone_from(&config.secret_variables);
+        self.secret_variables.extend(config.secret_variables.iter().cloned());
     }
 
     /// Starts the trampoline, which goes on by itself. Blocks for the time of a posix_spawn, about a millisecond.
@@ -245,6 +246,7 @@ fn assignment(order: &LaunchOrder, endpoint: &Endpoint, owner: Option<(u32, u32)
         settings,
         timeout: app.timeout,
         owner,
+        handed_over: Arc::default(),
     })
 }
 
@@ -334,4 +336,58 @@ fn outcome(status: ExitStatus) -> Outcome {
 
 fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> StartError {
     move |source| StartError::System { doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Launcher, surroundings};
+    use crate::activator::config::{Config, Resolver, parse};
+    use crate::activator::daemon::connections;
+    use crate::activator::launch::{LaunchId, Target};
+    use crate::activator::output::Runs;
+    use crate::activator::own_children::OwnChildren;
+    use crate::activator::supervisor::LaunchOrder;
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    struct Same;
+
+    impl Resolver for Same {
+        fn environment(&self, _name: &str) -> Option<String> {
+            Some("s3cret".to_owned())
+        }
+
+        fn file(&self, _path: &Path) -> io::Result<String> {
+            Ok("s3cret".to_owned())
+        }
+    }
+
+    fn config(password: &str) -> Config {
+        let text = format!(
+            "[[notification]]\nname = \"//n\"\nconnection = \"server=x;user id=u;password={password}\"\n\
+             [[app]]\nname = \"a\"\ncommand = \"/bin/a\"\non = {{ database = \"D\", schema = \"s\", queue = \"q\" }}\n"
+        );
+        parse(Path::new("a.toml"), Path::new("/"), text.as_bytes(), &Same).unwrap().config
+    }
+
+    #[test]
+    fn a_variable_that_held_a_secret_is_for_no_handler_whatever_the_configuration_says_later() {
+        let state = tempfile::tempdir().unwrap();
+        let (before, after) = (config("${env:EA_PW}"), config("${file:/run/secrets/ea}"));
+        let runs = Arc::new(Runs::open(state.path()).unwrap());
+        let links = connections(&before).unwrap();
+        let mut launcher =
+            Launcher::new(PathBuf::from("/bin/x"), runs, OwnChildren::default(), &before, &links);
+        launcher.rebind(&after, &connections(&after).unwrap());
+
+        let target =
+            Target { server: "S".into(), database: "D".into(), schema: "s".into(), queue: "q".into() };
+        let app = Arc::clone(&after.applications[0]);
+        let order = LaunchOrder { launch: LaunchId::from_u128(1), app, listener: 0, target };
+        let surroundings = surroundings(&order, None, PathBuf::from("/dev/null"));
+        let command = launcher.command(&order, &launcher.endpoints[0], None, &surroundings);
+        let removed = command.as_std().get_envs().any(|(name, value)| name == "EA_PW" && value.is_none());
+        assert!(removed, "{command:?}");
+    }
 }

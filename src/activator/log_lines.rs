@@ -44,7 +44,7 @@ pub(super) fn write_recovered(entry: &Entry) {
             tracing::info!(target: "activator", launch, pid, "its process is found by its launch id");
         }
         // Told when they are acted on.
-        Entry::Kept { .. } | Entry::Intent { .. } => {}
+        Entry::Kept { .. } | Entry::Forgotten { .. } | Entry::Intent { .. } => {}
     }
 }
 
@@ -81,9 +81,9 @@ impl<'a> Fields<'a> {
                 | OperatorRecord::Paused { app }
                 | OperatorRecord::Resumed { app },
             )
+            | Record::NoticeDropped { app, .. }
             | Record::Postponed { app, .. } => Self { app: Some(app), ..Self::default() },
             Record::Reconfigured { change } => Self { app: change.app(), ..Self::default() },
-            Record::NoSuchApplication { app, pid } => Self { app: Some(app), pid: *pid, launch: None },
             Record::LaunchFailed { launch, app, .. } => {
                 Self { app: Some(app), launch: Some(*launch), pid: None }
             }
@@ -92,6 +92,7 @@ impl<'a> Fields<'a> {
             }
             Record::Launched { launch, app, pid, .. }
             | Record::Adopted { launch, app, pid }
+            | Record::NoSuchApplication { launch, app, pid }
             | Record::Terminating { launch, app, pid, .. }
             | Record::Killing { launch, app, pid } => {
                 Self { app: Some(app), launch: Some(*launch), pid: Some(*pid) }

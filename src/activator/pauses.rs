@@ -2,6 +2,7 @@
 //!
 //! A JSON list of names in `paused.json` below the state folder, replaced as a whole.
 
+use crate::activator::state_file;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -40,9 +41,7 @@ impl Pauses {
         if !changed {
             return Ok(());
         }
-        let fresh = self.path.with_extension("json.new");
-        fs::write(&fresh, serde_json::to_vec(&self.apps)?)?;
-        fs::rename(&fresh, &self.path)
+        state_file::replace(&self.path, &serde_json::to_vec(&self.apps)?)
     }
 }
 

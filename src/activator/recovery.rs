@@ -31,7 +31,8 @@ impl ProcessTable for System {
 /// What is to be done at start, in this order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Recovered {
-    /// Lines that bring the journal up to date.
+    /// Lines that bring the journal up to date. That a launch is over comes after the notification that is to survive it, and
+    /// is not to be written without it.
     pub(super) entries: Vec<Entry>,
     /// Processes to count again.
     pub(super) adopted: Vec<Survivor>,
@@ -52,10 +53,11 @@ pub(super) fn settle(replay: Replay, system: &impl ProcessTable) -> Recovered {
     let mut recovered = Recovered { remembered: replay.kept, ..Recovered::default() };
     for running in replay.running {
         if system.is_running(&running.process) {
-            let RunningLaunch { launch, app, process } = running;
-            recovered.adopted.push(Survivor { launch, app, process });
+            let RunningLaunch { launch, notice, process } = running;
+            recovered.adopted.push(Survivor { launch, app: notice.app, process });
         } else {
-            // Nobody waited for it, so nobody knows how it ended.
+            // Nobody waited for it, so nobody knows how it ended, nor whether it ever received.
+            recovered.act_again(running.notice);
             recovered.entries.push(Entry::Ended { launch: running.launch, outcome: Outcome::Unknown });
         }
     }
@@ -75,12 +77,16 @@ impl Recovered {
         self.adopted.push(Survivor { launch, app, process });
     }
 
-    /// The daemon died before the process was started, or both are gone: the notification counts as not acted on. A
-    /// handler too many finds an empty queue; one too few leaves messages lying.
+    /// The daemon died before the process was started, or both are gone.
     fn give_up(&mut self, launch: LaunchId, notice: KeptNotice) {
         let reason = "the activator ended before the process was reported".to_owned();
-        let KeptNotice { app, service, target } = notice.clone();
+        self.act_again(notice);
         self.entries.push(Entry::Failed { launch, reason });
+    }
+
+    /// The notification counts as not acted on. A handler too many finds an empty queue; one too few leaves messages lying.
+    fn act_again(&mut self, notice: KeptNotice) {
+        let KeptNotice { app, service, target } = notice.clone();
         self.entries.push(Entry::Kept { app, service, target });
         self.remembered.retain(|kept| kept.app != notice.app);
         self.remembered.push(notice);
@@ -127,11 +133,18 @@ mod tests {
     #[test]
     fn processes_that_run_are_counted_again_and_the_others_have_ended() {
         let running =
-            |number| RunningLaunch { launch: id(number), app: "a".to_owned(), process: process(number) };
+            |number| RunningLaunch { launch: id(number), notice: notice("a"), process: process(number) };
         let recovered = settle(Replay { running: vec![running(1), running(2)], ..replay() }, &Even);
-        assert_eq!(recovered.entries, [Entry::Ended { launch: id(1), outcome: Outcome::Unknown }]);
+        let KeptNotice { app, service, target } = notice("a");
+        let kept = Entry::Kept { app, service, target };
+        let ended = Entry::Ended { launch: id(1), outcome: Outcome::Unknown };
+        assert_eq!(
+            recovered.entries,
+            [kept, ended],
+            "the first before the second, as the second may be lost"
+        );
         assert_eq!(recovered.adopted, [Survivor { launch: id(2), app: "a".to_owned(), process: process(2) }]);
-        assert!(recovered.remembered.is_empty());
+        assert_eq!(recovered.remembered, [notice("a")], "it may have ended before it received anything");
     }
 
     #[test]
@@ -148,7 +161,7 @@ mod tests {
         let unfinished = vec![UnfinishedLaunch { launch: id(3), notice: notice("a") }];
         let kept = vec![notice("a"), notice("b")];
         let recovered = settle(Replay { unfinished, kept, ..replay() }, &Even);
-        assert!(matches!(&recovered.entries[..], [Entry::Failed { .. }, Entry::Kept { .. }]));
+        assert!(matches!(&recovered.entries[..], [Entry::Kept { .. }, Entry::Failed { .. }]));
         assert_eq!(recovered.remembered, [notice("b"), notice("a")]);
         assert!(recovered.adopted.is_empty());
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// How often, and how far apart, a file that cannot be used is read again before it is reported.
+/// How often, and how far apart, a file that was changed and cannot be used is read again before it is reported.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 /// Requests that wait before who asks is held up.
@@ -60,6 +60,16 @@ impl ReloadHandle {
     }
 }
 
+/// Why the file is read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// Somebody asked, and is told of every fault each time.
+    Asked,
+    /// It looks different. A save may be half done, and the slow look finds the same faults again and again, which is news
+    /// only once.
+    Changed,
+}
+
 /// The task that reads the file again.
 pub(super) struct Reloader {
     file: ConfigFile,
@@ -81,12 +91,12 @@ impl Reloader {
         loop {
             tokio::select! {
                 Some(reply) = requests.recv() => {
-                    let outcome = self.reload(1).await;
+                    let outcome = self.reload(Cause::Asked).await;
                     // Who has gone does not want to know.
                     let _ = reply.send(outcome);
                 }
                 () = changed(watch.as_mut()) => {
-                    self.reload(ATTEMPTS).await;
+                    self.reload(Cause::Changed).await;
                 }
             }
         }
@@ -108,14 +118,18 @@ impl Reloader {
         }
     }
 
-    async fn reload(&mut self, attempts: u32) -> Reloaded {
+    async fn reload(&mut self, cause: Cause) -> Reloaded {
+        let attempts = match cause {
+            Cause::Asked => 1,
+            Cause::Changed => ATTEMPTS,
+        };
         match self.read(attempts).await {
             Ok(loaded) if loaded.config == *self.current => {
                 self.reported.clear();
                 Reloaded::Unchanged
             }
             Ok(loaded) => self.apply(loaded).await,
-            Err(faults) => self.refuse(faults, attempts > 1).await,
+            Err(faults) => self.refuse(faults, cause).await,
         }
     }
 
@@ -155,9 +169,8 @@ impl Reloader {
         Reloaded::Refused(vec!["the activator stops".to_owned()])
     }
 
-    /// The slow look finds the same faults again and again, which is news only once.
-    async fn refuse(&mut self, faults: Vec<String>, once: bool) -> Reloaded {
-        if !once || faults != self.reported {
+    async fn refuse(&mut self, faults: Vec<String>, cause: Cause) -> Reloaded {
+        if cause == Cause::Asked || faults != self.reported {
             self.reported.clone_from(&faults);
             self.tell(Event::ReloadRefused { faults: faults.clone() }).await;
         }

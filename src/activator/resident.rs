@@ -4,7 +4,7 @@
 //! notifications say, and notifications only add to them.
 
 use crate::activator::config::{Application, Config, Kind, NotificationService};
-use crate::activator::launch::Target;
+use crate::activator::launch::{Source, Target};
 use crate::client::BrokerOptions;
 
 /// How many processes of an application are to run at any time: `min`, at least one, for a resident one; none for others.
@@ -15,16 +15,16 @@ pub(super) fn wanted(app: &Application) -> u32 {
     }
 }
 
-/// What a process that was started without a notification is told: the connection of a notification service (by its
-/// position), and the queue by its configured names.
-pub(super) fn home(config: &Config, app: &Application) -> (usize, Target) {
+/// What a process that was started without a notification is told: the connection of a notification service, and the queue
+/// by its configured names.
+pub(super) fn home(config: &Config, app: &Application) -> Source {
     let target = Target {
         server: app.on.server.clone().unwrap_or_default(),
         database: app.on.database.clone(),
         schema: app.on.schema.clone(),
         queue: app.on.queue.clone(),
     };
-    (listener_for(&config.notifications, &app.on.database), target)
+    Source { listener: listener_for(&config.notifications, &app.on.database), target }
 }
 
 /// The first enabled service that is in the database of the queue, else the first enabled one, else the first.
@@ -94,7 +94,7 @@ mod tests {
                 .map(|((database, enabled), n)| service(n, database, *enabled))
                 .collect();
             let config = config(&text, "");
-            home(&config, &config.applications[0]).0
+            home(&config, &config.applications[0]).listener
         };
         assert_eq!(listener(&[("x", true), ("DB", true)]), 1);
         assert_eq!(listener(&[("x", true), ("DB", false)]), 0);
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn the_queue_has_its_configured_names() {
         let config = config(&service(1, "x", true), "");
-        let (_, target) = home(&config, &config.applications[0]);
+        let target = home(&config, &config.applications[0]).target;
         assert_eq!(target.to_string(), "[].[Db].[dbo].[q]");
     }
 }

@@ -4,6 +4,7 @@ use super::daemon::{pids, shell};
 use super::site::{Site, cured, login, reader, until, warning};
 use ssbroker::activator::Record;
 use ssbroker::client::{MonitorState, QueueLocation, QueueName, Visible};
+use ssbroker_emulator::{Fault, Trigger};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -294,6 +295,28 @@ async fn with_fewer_rights_less_is_seen_and_each_missing_one_is_named() {
     }
     let seen = until(state.path(), "Orders", |app| app.monitor_state.clone().zip(app.depth)).await;
     assert_eq!(seen.1, 0);
+}
+
+/// One queue that the server does not show, and another whose notification was taken away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_cannot_be_looked_at_keeps_no_other_from_its_handler() {
+    let (state, site) = (TempDir::new().unwrap(), Site::new(&["Sick", "Orders"]).await);
+    site.send("Sick", 1).await;
+    site.send("Orders", 1).await;
+    // Each comes on a conversation of its own.
+    while site.waiting("Notifications").await > 0 {
+        site.run("RECEIVE conversation_handle FROM dbo.Notifications;").await;
+    }
+    let trigger = Trigger::statement().containing("[Sick]").always();
+    let fault = site.embedded.emulator.faults().plan(trigger, Fault::error(1222));
+    let apps = reader("Sick", "") + &reader("Orders", "");
+    let _daemon = site.daemon(state.path(), &apps);
+    site.drained("Orders").await;
+    let told = warning(state.path(), "Sick", "queue-unseen").await;
+    assert!(told.text.starts_with("queue Sales.dbo.Sick cannot be looked at: "), "{told:?}");
+    fault.end();
+    cured(state.path(), "Sick", "queue-unseen").await;
+    site.drained("Sick").await;
 }
 
 /// With no right on the queue a lost notification is made good as soon as the monitor may be seen.

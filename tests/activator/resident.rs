@@ -1,8 +1,11 @@
 //! Resident processes: always there, whatever notifications say, and taken up again by the next daemon.
 
-use super::daemon::{Daemon, config, pids, shell, signal};
+use super::daemon::{Daemon, config, eventually, pids, program, shell, signal, text, within};
 use ssbroker::activator::Record;
+use std::fs::{File, read_to_string, write};
+use std::process::Stdio;
 use tempfile::TempDir;
+use tokio::process::Command;
 
 const KEYS: &str = "kind = \"resident\"\nmin = 2\nmax = 3\nbackoff = { first = \"20ms\", max = \"40ms\" }";
 
@@ -45,4 +48,28 @@ async fn resident_processes_survive_the_daemon_and_are_not_doubled() {
     assert_eq!(adopted, running);
     assert!(second.records().iter().all(|record| !matches!(record, Record::Launched { .. })));
     second.stop().await;
+}
+
+/// Standard error on a full disk: no line can be written, nor the complaint about it.
+#[tokio::test]
+async fn a_log_that_cannot_be_written_costs_its_lines_and_nothing_else() {
+    let state = TempDir::new().unwrap();
+    let (file, runs) = (state.path().join("activator.toml"), state.path().join("runs.txt"));
+    let script = format!("echo said; echo run >> {}; exit 0", runs.display());
+    write(&file, text(state.path(), &shell("orders", &script, KEYS))).unwrap();
+    let mut command = Command::new(program());
+    command.args(["activator", "run", "--config"]).arg(&file).stderr(Stdio::from(full_disk()));
+    let mut daemon = command.kill_on_drop(true).spawn().unwrap();
+    // Both are started again and again only while the loop turns and each end is reported.
+    eventually("six runs", || {
+        let ended = read_to_string(&runs).unwrap_or_default().lines().count();
+        (ended >= 6).then_some(())
+    })
+    .await;
+    signal(&daemon.id().unwrap().to_string(), "TERM");
+    assert!(within(daemon.wait()).await.unwrap().success());
+}
+
+fn full_disk() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
 }

@@ -78,9 +78,39 @@ async fn a_handler_that_ended_while_no_daemon_ran_is_not_counted() {
     eventually("the handler ends", || (!is_running(pid)).then_some(())).await;
 
     let second = Daemon::start(config);
-    second.notify("orders").await.unwrap();
-    assert_ne!(second.launched(1).await, [pid]);
+    assert_ne!(second.launched(1).await, [pid], "it may not have received, so another one looks");
     second.stop().await;
+}
+
+#[tokio::test]
+async fn handlers_that_are_told_to_end_with_their_daemon_are_started_by_the_next_one() {
+    let state = TempDir::new().unwrap();
+    let config = config(state.path(), &shell("orders", SLEEPER, ""));
+    let first = Daemon::start(config.clone());
+    first.notify("orders").await.unwrap();
+    first.launched(1).await;
+    first.stop().await;
+    assert_eq!(replay(state.path()).await.kept.len(), 1);
+
+    let second = Daemon::start(config);
+    second.launched(1).await;
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn a_handler_of_an_application_that_is_gone_is_ended_by_the_next_daemon() {
+    let state = TempDir::new().unwrap();
+    let first = Daemon::start(config(state.path(), &shell("orders", SLEEPER, "")));
+    first.notify("orders").await.unwrap();
+    let pid = first.launched(1).await[0];
+    first.crash().await;
+
+    let second = Daemon::start(config(state.path(), &shell("returns", SLEEPER, "")));
+    assert_eq!(second.outcomes(1).await, [Outcome::Unknown]);
+    assert!(!is_running(pid));
+    second.stop().await;
+    let replay = replay(state.path()).await;
+    assert!(replay.running.is_empty() && replay.kept.is_empty(), "{replay:?}");
 }
 
 #[tokio::test]
@@ -125,6 +155,9 @@ async fn a_notification_that_could_not_be_acted_on_is_acted_on_by_the_next_daemo
     let first = Daemon::start(config(state.path(), &broken));
     first.notify("orders").await.unwrap();
     first.failure().await;
+    let journal = std::fs::read_to_string(state.path().join("journal.jsonl")).unwrap();
+    let place = |entry: &str| journal.find(&format!("\"entry\":\"{entry}\""));
+    assert!(place("kept").unwrap() < place("failed").unwrap(), "at no moment it is in neither: {journal}");
     first.stop().await;
     assert_eq!(replay(state.path()).await.kept.len(), 1);
 

@@ -87,6 +87,8 @@ const ABSENCES: &[Absence] = &[
             "src/activator/feed/body.rs",
             "src/activator/feed/protocol.rs",
             "src/activator/feed/session",
+            "src/activator/feed/decisions.rs",
+            "src/activator/feed/trouble.rs",
             "src/activator/feed/deferrals.rs",
             "src/activator/output/lines.rs",
             "src/activator/supervisor.rs",

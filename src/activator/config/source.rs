@@ -1,8 +1,9 @@
 //! The files a configuration is made of, as they stand on disk: reading them, and refusing those that are not safe.
 //!
 //! A daemon that runs as root starts what its configuration says, so whoever can write that file is root. Such files are
-//! refused when they or their folder can be written by anybody else. Knows no file format.
+//! refused when they or their folder belong to, or can be written by, anybody else. Knows no file format.
 
+use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -85,17 +86,21 @@ fn unsafe_reason(path: &Path, file: &Metadata) -> io::Result<Option<String>> {
     };
     let file = Place { mode: file.mode(), owner: file.uid(), group: file.gid() };
     if let Some(who) = file.writers().filter(|_| !is_read_only(&real)) {
-        return Ok(Some(refusal("the file", who, file.mode, &real)));
+        return Ok(Some(refusal("the file", &who, file.mode, &real)));
     }
     let folder_place =
         Place { mode: folder_metadata.mode(), owner: folder_metadata.uid(), group: folder_metadata.gid() };
     let who = folder_place.replacers(&file).filter(|_| !is_read_only(folder));
-    Ok(who.map(|who| refusal("its folder", who, folder_place.mode, folder)))
+    Ok(who.map(|who| refusal("its folder", &who, folder_place.mode, folder)))
 }
 
-fn refusal(what: &str, who: &str, mode: u32, path: &Path) -> String {
+fn refusal(what: &str, who: &Writer, mode: u32, path: &Path) -> String {
+    let cure = match who {
+        Writer::Owner(_) => "chown root",
+        Writer::Group | Writer::Everybody => "chmod go-w",
+    };
     format!(
-        "{what} can be written by {who} ({}), and this process is root; run: chmod go-w '{}'",
+        "{what} can be written by {who} ({}), and this process is root; run: {cure} '{}'",
         shown(mode),
         path.display()
     )
@@ -103,6 +108,25 @@ fn refusal(what: &str, who: &str, mode: u32, path: &Path) -> String {
 
 fn shown(mode: u32) -> String {
     format!("mode {:04o}", mode & 0o7777)
+}
+
+/// Somebody besides root who may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    Everybody,
+    Group,
+    /// By user number.
+    Owner(u32),
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everybody => f.write_str("everybody"),
+            Self::Group => f.write_str("its group"),
+            Self::Owner(user) => write!(f, "its owner, user {user}"),
+        }
+    }
 }
 
 /// Who may do what with a file or a folder.
@@ -114,29 +138,37 @@ struct Place {
 }
 
 impl Place {
-    /// Who besides owner and root may write.
-    fn writers(&self) -> Option<&'static str> {
+    /// Who besides root may write. An owner who may not now can change that.
+    fn writers(&self) -> Option<Writer> {
+        self.others().or_else(|| self.owner())
+    }
+
+    /// Who besides root may put another file in the place of `file` within this folder. In a sticky folder (such as /tmp)
+    /// only the owners may, of the file and of the folder.
+    fn replacers(&self, file: &Place) -> Option<Writer> {
+        let is_protected = self.mode & STICKY != 0 && (file.owner == 0 || file.owner == self.owner);
+        self.others().filter(|_| !is_protected).or_else(|| self.owner())
+    }
+
+    fn others(&self) -> Option<Writer> {
         if self.mode & WRITABLE_BY_OTHERS != 0 {
-            Some("everybody")
+            Some(Writer::Everybody)
         } else if self.mode & WRITABLE_BY_GROUP != 0 && self.group != 0 {
-            Some("its group")
+            Some(Writer::Group)
         } else {
             None
         }
     }
 
-    /// Who besides owner and root may put another file in the place of `file` within this folder. In a sticky folder
-    /// (such as /tmp) only the owners may.
-    fn replacers(&self, file: &Place) -> Option<&'static str> {
-        let protected = self.mode & STICKY != 0 && (file.owner == 0 || file.owner == self.owner);
-        self.writers().filter(|_| !protected)
+    fn owner(&self) -> Option<Writer> {
+        (self.owner != 0).then_some(Writer::Owner(self.owner))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, doubt_about_secret, read, read_secret};
-    use std::os::unix::fs::PermissionsExt;
+    use super::{Place, Writer, doubt_about_secret, read, read_secret};
+    use std::os::unix::fs::{PermissionsExt, chown};
     use std::path::Path;
 
     fn place(mode: u32, owner: u32, group: u32) -> Place {
@@ -147,16 +179,22 @@ mod tests {
     fn whoever_may_write_besides_root_is_named() {
         assert_eq!(place(0o100_644, 0, 0).writers(), None);
         assert_eq!(place(0o100_664, 0, 0).writers(), None, "the group of root");
-        assert_eq!(place(0o100_664, 0, 5).writers(), Some("its group"));
-        assert_eq!(place(0o100_646, 0, 0).writers(), Some("everybody"));
+        assert_eq!(place(0o100_664, 0, 5).writers(), Some(Writer::Group));
+        assert_eq!(place(0o100_646, 0, 0).writers(), Some(Writer::Everybody));
+        assert_eq!(
+            place(0o100_400, 7, 0).writers(),
+            Some(Writer::Owner(7)),
+            "who owns it may change its mode"
+        );
     }
 
     #[test]
     fn a_sticky_folder_protects_the_files_of_root() {
         let (of_root, of_other) = (place(0o644, 0, 0), place(0o644, 7, 7));
         assert_eq!(place(0o41777, 0, 0).replacers(&of_root), None);
-        assert_eq!(place(0o41777, 0, 0).replacers(&of_other), Some("everybody"));
-        assert_eq!(place(0o40777, 0, 0).replacers(&of_root), Some("everybody"));
+        assert_eq!(place(0o41777, 0, 0).replacers(&of_other), Some(Writer::Everybody));
+        assert_eq!(place(0o40777, 0, 0).replacers(&of_root), Some(Writer::Everybody));
+        assert_eq!(place(0o41777, 7, 7).replacers(&of_root), Some(Writer::Owner(7)));
         assert_eq!(place(0o40755, 0, 0).replacers(&of_other), None);
     }
 
@@ -183,6 +221,18 @@ mod tests {
         with_mode(folder.path(), 0o777);
         let refused = read(&file).unwrap().1.unwrap();
         assert!(refused.starts_with("its folder can be written by everybody (mode 0777)"), "{refused}");
+        with_mode(folder.path(), 0o755);
+        chown(&file, Some(65_534), None).unwrap();
+        let refused = read_secret(&file).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("the file can be written by its owner, user 65534 (mode 0600)"),
+            "{refused}"
+        );
+        assert!(refused.contains("run: chown root "), "{refused}");
+        chown(&file, Some(0), None).unwrap();
+        chown(folder.path(), Some(65_534), None).unwrap();
+        let refused = read(&file).unwrap().1.unwrap();
+        assert!(refused.starts_with("its folder can be written by its owner, user 65534"), "{refused}");
     }
 
     #[test]

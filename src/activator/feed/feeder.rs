@@ -4,21 +4,32 @@
 //! and the word to stop, whichever says something first.
 
 use super::body::FedBody;
+use super::decisions::{Decisions, Failure};
 use super::handler::{self, Handler};
+use super::late_ends::LateEnds;
 use super::protocol::{self, Answer, Fed, Hello, key};
+use super::remarks::Remarks;
 use super::session::{Handled, Operation, Session, Step};
-use super::settlement::{Failure, Settlement};
+use super::settlement::{Settled, Settlement};
+use super::trouble::{Trouble, judge};
 use super::{Assignment, Halt, Shared, UNREACHABLE};
-use crate::activator::config::{DeadLetter, LogLevel};
+use crate::activator::config::DeadLetter;
 use crate::activator::log_lines;
+use crate::activator::output::readable;
 use crate::client::{Batch, Broker, ConversationHandle, Error, ErrorKind, Message, MessageKind, Receiver};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// A handler is kept at least so long without a message, so that the first RECEIVE can come back.
 const SHORTEST_IDLE: Duration = Duration::from_secs(1);
+
+/// How long a handler that reads no more may take to say what it has decided.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Longest reason that is told, in bytes; a handler's own words may be part of it.
+const LONGEST_REASON: usize = 1_000;
 
 /// One feed at work.
 pub(super) struct Feeder {
@@ -27,14 +38,16 @@ pub(super) struct Feeder {
     pub(super) handler: Handler,
     pub(super) session: Session,
     pub(super) broker: Broker,
+    pub(super) ends: LateEnds,
+    pub(super) remarks: Remarks,
     pub(super) stop: CancellationToken,
 }
 
-/// Why a message came to nothing.
-struct Trouble {
-    failure: Failure,
-    /// Whether the handler can be fed no more.
-    is_broken: bool,
+/// What comes after a batch.
+enum After {
+    /// The batch that came with the commit, if one did.
+    More(Option<Batch>),
+    Halt(Halt),
 }
 
 impl Feeder {
@@ -57,8 +70,8 @@ impl Feeder {
                 Err(halt) => return halt,
             };
             match self.process(batch).await {
-                Ok(Ok(more)) => (next, failures) = (more, 0),
-                Ok(Err(halt)) => return halt,
+                Ok(After::More(more)) => (next, failures) = (more, 0),
+                Ok(After::Halt(halt)) => return halt,
                 Err(error) => {
                     if let Err(halt) = self.pause(&error, &mut failures).await {
                         return halt;
@@ -66,6 +79,14 @@ impl Feeder {
                 }
             }
         }
+    }
+
+    /// Lets the handler go, and sees to what it said last. No batch may be in hand any more.
+    pub(super) async fn finish(self) {
+        let Self { assignment, handler, ends, remarks, .. } = self;
+        drop(handler);
+        remarks.finish(&assignment);
+        ends.finish().await;
     }
 
     /// The next batch. What the handler says meanwhile is heard.
@@ -82,13 +103,13 @@ impl Feeder {
                 line = self.handler.hear() => line,
                 () = tokio::time::sleep_until(deadline) => return Err(Halt::Idle),
             };
-            self.hear_between(line).await.map_err(Halt::Broken)?;
+            self.hear_between(line).map_err(Halt::Broken)?;
         }
     }
 
     /// Waits before the next attempt, or gives up what waiting does not mend.
     async fn pause(&mut self, error: &Error, failures: &mut u32) -> Result<(), Halt> {
-        let reason = log_lines::chain(error);
+        let reason = readable(log_lines::chain(error).as_bytes());
         let app = &self.assignment.app;
         tracing::warn!(target: "activator", app, "messages for {app} were not settled and come again: {reason}");
         if !error.is_retryable() && !error.is_connection_lost() {
@@ -102,40 +123,53 @@ impl Feeder {
         }
     }
 
-    /// Feeds a batch and settles it; answers the batch that came with the commit. An outer error leaves nothing settled.
-    async fn process(&mut self, mut batch: Batch) -> crate::client::Result<Result<Option<Batch>, Halt>> {
+    /// Feeds a batch and settles it. An error leaves nothing settled.
+    async fn process(&mut self, mut batch: Batch) -> crate::client::Result<After> {
         let messages = batch.take_messages();
-        let Some(first) = messages.first() else { return batch.commit().await.map(|()| Ok(None)) };
+        let Some(first) = messages.first() else {
+            return batch.commit().await.map(|()| After::More(None));
+        };
         if let Err(halt) = self.hold(first).await {
             batch.give_back().await?;
-            return Ok(Err(halt));
+            return Ok(After::Halt(halt));
         }
         let failures = self.failures(&mut batch, &messages).await?;
-        let trouble = self.feed_all(&messages, &failures).await;
-        if trouble.is_none() {
-            self.hear_rest().await;
+        let fed = match self.feed_all(&messages, &failures).await {
+            Ok(()) => self.hear_rest().await.map_err(Trouble::broken),
+            Err(trouble) => Err(trouble),
+        };
+        let Trouble { failure, broken } = fed.err().unwrap_or_default();
+        let wants_more = !self.stop.is_cancelled() && broken.is_none();
+        let settled = self.settle(batch, &messages, failures, failure, wants_more).await?;
+        if let Some(failure) = settled.failure {
+            self.tell_failure(first, &failure);
         }
-        let is_broken = trouble.as_ref().is_some_and(|trouble| trouble.is_broken);
-        let failure = trouble.map(|trouble| trouble.failure);
-        let reason = failure.as_ref().map(|failure| failure.reason.clone());
+        let stuck = |error: Error| format!("a message cannot be given up: {}", log_lines::chain(&error));
+        match broken.or(settled.stuck.map(stuck)) {
+            Some(reason) => Ok(After::Halt(Halt::Broken(reason))),
+            None => Ok(After::More(settled.next)),
+        }
+    }
+
+    /// Settles what is decided; the session knows afterwards how much of it holds.
+    async fn settle(
+        &mut self,
+        batch: Batch,
+        messages: &[Message],
+        failures: HashMap<(ConversationHandle, i64), u32>,
+        failure: Option<Failure>,
+        wants_more: bool,
+    ) -> crate::client::Result<Settled> {
         let settlement = Settlement {
             broker: &self.broker,
             settings: &self.assignment.settings,
             deliveries: &self.shared.deliveries,
-            messages: &messages,
             failures,
-            handled: self.session.settle(),
-            failure,
+            decisions: Decisions::new(messages, self.session.take_handled(), failure),
         };
-        let wants_more = !self.stop.is_cancelled() && !is_broken;
-        let (left, next) = settlement.settle(batch, wants_more).await?;
-        if let Some(failure) = left {
-            self.tell_failure(first, &failure);
-        }
-        match reason {
-            Some(reason) if is_broken => Ok(Err(Halt::Broken(reason))),
-            _ => Ok(Ok(next)),
-        }
+        let settled = settlement.settle(batch, wants_more).await;
+        self.session.settled(settled.as_ref().map_or(0, |settled| settled.count));
+        settled
     }
 
     /// Waits until the group of this message may be handled; its messages stay locked meanwhile.
@@ -149,7 +183,7 @@ impl Feeder {
                 () = tokio::time::sleep_until(until.into()) => return Ok(()),
                 line = self.handler.hear() => line,
             };
-            self.hear_between(line).await.map_err(Halt::Broken)?;
+            self.hear_between(line).map_err(Halt::Broken)?;
         }
     }
 
@@ -160,7 +194,7 @@ impl Feeder {
         messages: &[Message],
     ) -> crate::client::Result<HashMap<(ConversationHandle, i64), u32>> {
         if self.assignment.settings.dead_letter == DeadLetter::EndConversation {
-            let counted = |message| (key(message), self.shared.deliveries.attempts(message));
+            let counted = |message| (key(message), self.shared.deliveries.failures(message));
             return Ok(messages.iter().map(counted).collect());
         }
         let mut failures = HashMap::new();
@@ -175,24 +209,24 @@ impl Feeder {
         Ok(failures)
     }
 
-    /// Feeds message after message up to the first that comes to nothing, or until told to stop.
+    /// Feeds message after message up to the first that comes to nothing, or until told to stop, or until what they lead to is
+    /// to be settled first.
     async fn feed_all(
         &mut self,
         messages: &[Message],
         failures: &HashMap<(ConversationHandle, i64), u32>,
-    ) -> Option<Trouble> {
+    ) -> Result<(), Trouble> {
         for message in messages {
-            if self.stop.is_cancelled() {
-                return None;
+            if self.stop.is_cancelled() || self.session.is_full() {
+                break;
             }
             let failed = failures.get(&key(message)).copied().unwrap_or(0);
-            if let Some(handled) = self.without_handler(message, failed) {
-                self.session.decide(message, handled);
-            } else if let Err(trouble) = self.hand_over(message, failed).await {
-                return Some(trouble);
+            match self.without_handler(message, failed) {
+                Some(handled) => self.session.decide(message, handled),
+                None => self.hand_over(message, failed).await?,
             }
         }
-        None
+        Ok(())
     }
 
     /// What becomes of a message that no handler is to see.
@@ -223,91 +257,80 @@ impl Feeder {
 
     /// Hands one message over and waits until it is decided.
     async fn hand_over(&mut self, message: &Message, failed: u32) -> Result<(), Trouble> {
-        let attempt = self.shared.deliveries.begin(message, failed).unwrap_or_else(|error| {
-            tracing::error!(target: "activator", "a delivery cannot be noted: {error}");
-            failed.saturating_add(1)
-        });
         let id = self.session.hand_over(message);
-        let spooled = self.shared.spool.put(&self.assignment, id, message.body.as_bytes());
-        let fed = match &spooled {
-            Ok(spooled) => {
-                let body = spooled.body().or_else(|| FedBody::of(message.body.as_bytes()));
-                protocol::line(&Fed::new(id, message, attempt, body))
+        self.assignment.handed_over.fetch_add(1, Ordering::Relaxed);
+        let spooled = match self.shared.spool.put(&self.assignment, id, message.body.as_bytes()) {
+            Ok(spooled) => spooled,
+            Err(error) => {
+                // Our disk, and no fault of the message: it goes back as it came.
+                self.session.take_back();
+                return Err(Trouble::broken(format!("a body cannot be put into a file for it: {error}")));
             }
-            Err(error) => return Err(self.trouble(format!("its body cannot be put into a file: {error}"))),
         };
+        let (attempt, noted) = self.shared.deliveries.begin(message, failed);
+        if let Err(error) = noted {
+            tracing::error!(target: "activator", "a delivery cannot be noted: {error}");
+        }
+        let body = spooled.body().or_else(|| FedBody::of(message.body.as_bytes()));
+        let line = protocol::line(&Fed::new(id, message, attempt, body));
         let limit = self.assignment.timeout;
-        let talk = self.talk(&fed);
+        let mut decided = None;
+        let talk = self.talk(&line, &mut decided);
         let said = match limit {
             None => talk.await,
             Some(limit) => tokio::time::timeout(limit, talk)
                 .await
                 .unwrap_or_else(|_elapsed| Err(format!("it did not answer within {limit:?}"))),
         };
-        match said {
-            Ok(Step::Retry(delay)) => {
-                let reason = "the handler asked for it to come again later".to_owned();
-                Err(Trouble { failure: Failure { reason, delay }, is_broken: false })
-            }
-            Ok(_handled) => Ok(()),
-            Err(reason) => Err(self.trouble(reason)),
-        }
-    }
-
-    /// The handler is of no use any more, and the message that is out has failed with it.
-    fn trouble(&mut self, reason: String) -> Trouble {
+        // Nobody waits for its decision any more, if there was none.
         self.session.take_back();
-        let delay = self.assignment.settings.retry;
-        Trouble { failure: Failure { reason, delay }, is_broken: true }
+        judge(decided, said, self.assignment.settings.retry)
     }
 
-    /// Writes a line and hears answers until the message that is out is decided.
-    async fn talk(&mut self, line: &[u8]) -> Result<Step, String> {
-        let mut decided = None;
-        {
-            let (input, lines) = self.handler.split();
-            let mut write = std::pin::pin!(handler::write(input, line));
-            let mut is_written = false;
-            while !is_written || decided.is_none() {
-                tokio::select! {
-                    written = &mut write, if !is_written => {
-                        written?;
-                        is_written = true;
-                    }
-                    heard = lines.recv(), if decided.is_none() => {
-                        let answer = Answer::parse(&handler::heard(heard)?)?;
-                        match self.session.answer(answer)? {
-                            step @ (Step::Handled | Step::Retry(_)) => decided = Some(step),
-                            Step::Late(operation) => end_late(&self.broker, operation).await,
-                            Step::Log { level, text } => log(&self.assignment, level, &text),
-                            Step::Wait => {}
-                        }
-                    }
+    /// Writes a line and hears answers until it is written and the message that is out is decided. A decision holds even if
+    /// there is an error behind it, or if this is cancelled. One that does not read the line may have said it all before.
+    async fn talk(&mut self, line: &[u8], decided: &mut Option<Step>) -> Result<(), String> {
+        let Self { assignment, handler, session, ends, remarks, .. } = self;
+        let (input, lines) = handler.split();
+        let mut write = std::pin::pin!(handler::write(input, line));
+        let mut written = None;
+        let mut last_words = std::pin::pin!(tokio::time::sleep(LAST_WORDS));
+        while written.is_none() || decided.is_none() {
+            tokio::select! {
+                outcome = &mut write, if written.is_none() => {
+                    written = Some(outcome);
+                    last_words.as_mut().reset(tokio::time::Instant::now() + LAST_WORDS);
                 }
+                heard = lines.next() => match understand(session, &heard?)? {
+                    step @ (Step::Handled | Step::Retry(_)) => *decided = Some(step),
+                    Step::Late(operation) => ends.add(operation),
+                    Step::Log { level, text } => remarks.log(assignment, level, &text),
+                    Step::Wait => {}
+                },
+                () = &mut last_words, if matches!(written, Some(Err(_))) => break,
             }
         }
-        Ok(decided.expect("the loop ends with a decision"))
+        written.unwrap_or(Ok(()))
     }
 
     /// A line that came while no message is out.
-    async fn hear_between(&mut self, line: Result<Vec<u8>, String>) -> Result<(), String> {
-        match self.session.answer(Answer::parse(&line?)?)? {
-            Step::Late(operation) => end_late(&self.broker, operation).await,
-            Step::Log { level, text } => log(&self.assignment, level, &text),
+    fn hear_between(&mut self, line: Result<Vec<u8>, String>) -> Result<(), String> {
+        match understand(&mut self.session, &line?)? {
+            Step::Late(operation) => self.ends.add(operation),
+            Step::Log { level, text } => self.remarks.log(&self.assignment, level, &text),
             Step::Wait | Step::Handled | Step::Retry(_) => {}
         }
         Ok(())
     }
 
-    /// Hears what is there before the batch is settled, so that an end said right after "done" goes with it. A fault shows
-    /// again at the next line.
-    async fn hear_rest(&mut self) {
+    /// Hears what is there before the batch is settled, so that an end said right after "done" goes with it. What is decided
+    /// holds even if there is a fault.
+    async fn hear_rest(&mut self) -> Result<(), String> {
         tokio::task::yield_now().await;
         while let Some(line) = self.handler.heard_already() {
-            if let Err(reason) = self.hear_between(line).await {
-                tracing::warn!(target: "activator", app = self.assignment.app, "a line of the handler is passed over: {reason}");
-            }
+            self.hear_between(line)?;
         }
+        Ok(())
     }
 
     fn tell_failure(&self, message: &Message, failure: &Failure) {
@@ -315,24 +338,16 @@ impl Feeder {
         let (app, group) = (&self.assignment.app, tracing::field::display(message.group));
         tracing::warn!(
             target: "activator", app, %group,
-            "a message for {app} failed, and its group waits for {delay:?}: {}", failure.reason
+            "a message for {app} failed, and its group waits for {delay:?}: {}", readable(failure.reason.as_bytes())
         );
     }
 }
 
-/// An end that was said when its message had been settled already.
-async fn end_late(broker: &Broker, operation: Operation) {
-    let (conversation, outcome) = match operation {
-        Operation::End(conversation) => (conversation, broker.attach(conversation).end().await),
-        Operation::EndWithError { conversation, code, text } => {
-            (conversation, broker.attach(conversation).end_with_error(code, &text).await)
-        }
-        Operation::Send { .. } => return,
-    };
-    if let Err(error) = outcome {
-        let (conversation, reason) = (tracing::field::display(conversation), log_lines::chain(&error));
-        tracing::warn!(target: "activator", %conversation, "a conversation could not be ended: {reason}");
-    }
+/// Takes in a line of the handler. What is wrong with it is told with the handler's own words, so they are made fit for a
+/// log.
+fn understand(session: &mut Session, line: &[u8]) -> Result<Step, String> {
+    let step = Answer::parse(line).and_then(|answer| session.answer(answer));
+    step.map_err(|reason| readable(&reason.as_bytes()[..reason.len().min(LONGEST_REASON)]))
 }
 
 /// Says what is to be done when the tables are missing.
@@ -346,16 +361,4 @@ fn without_tables(error: Error) -> Error {
         .with_cause(error);
     }
     error
-}
-
-/// A line of the handler for our log.
-fn log(assignment: &Assignment, level: LogLevel, text: &str) {
-    let (app, launch) = (&assignment.app, tracing::field::display(assignment.launch));
-    match level {
-        LogLevel::Error => tracing::error!(target: "activator", app, launch, "{app}: {text}"),
-        LogLevel::Warn => tracing::warn!(target: "activator", app, launch, "{app}: {text}"),
-        LogLevel::Info => tracing::info!(target: "activator", app, launch, "{app}: {text}"),
-        LogLevel::Debug => tracing::debug!(target: "activator", app, launch, "{app}: {text}"),
-        LogLevel::Trace => tracing::trace!(target: "activator", app, launch, "{app}: {text}"),
-    }
 }

@@ -14,33 +14,45 @@
 //! Starts no process and ends none: it says so when a handler is to end.
 
 mod body;
+mod decisions;
 mod deferrals;
 mod deliveries;
 mod feeder;
 mod handler;
+mod late_ends;
 mod protocol;
+mod remarks;
+#[cfg(test)]
+mod samples;
 mod session;
 mod settlement;
 mod spool;
+mod trouble;
 
 use crate::activator::config::{DeadLetter, FeedSettings};
 use crate::activator::launch::LaunchId;
 use crate::activator::log_lines;
+use crate::activator::output::readable;
 use crate::client::{Backoff, Broker, BrokerOptions, Message, QueueName, Receiver};
 use deferrals::Deferrals;
 use deliveries::Deliveries;
 use feeder::Feeder;
 use handler::Handler;
+use late_ends::LateEnds;
+use remarks::Remarks;
 use session::Session;
 use spool::Spool;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 /// Pauses while the server cannot be reached.
 const UNREACHABLE: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(10));
+
 /// What the feeds of a daemon share.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -80,6 +92,8 @@ pub(super) struct Assignment {
     pub(super) timeout: Option<Duration>,
     /// User and group of the handler, if they are not the daemon's.
     pub(super) owner: Option<(u32, u32)>,
+    /// Counts the messages that are handed over, for the status.
+    pub(super) handed_over: Arc<AtomicU64>,
 }
 
 /// How a feed came to its end.
@@ -99,26 +113,46 @@ enum Halt {
 }
 
 /// Feeds one handler until there is nothing to do, it is told to stop, or something is broken. The message that is out when
-/// it is told to stop is waited for.
+/// it is told to stop is waited for. A fault of ours ends this feed and no other.
 pub(super) async fn feed(
+    assignment: Assignment,
+    shared: Arc<Shared>,
+    pipes: (ChildStdin, ChildStdout),
+    stop: CancellationToken,
+) -> Ending {
+    // A set, so that the feed is dropped when this is.
+    let mut task = JoinSet::new();
+    task.spawn(run(assignment, shared, pipes, stop));
+    ending_of(task.join_next().await.expect("it was spawned"))
+}
+
+fn ending_of(halt: Result<Halt, JoinError>) -> Ending {
+    match halt {
+        Ok(Halt::Stopped | Halt::Idle) => Ending::Finished,
+        // It may hold words of the handler, or what the server made of them.
+        Ok(Halt::Broken(reason)) => Ending::Broken(readable(reason.as_bytes())),
+        Err(failed) => Ending::Broken(format!("its feed failed: {failed}")),
+    }
+}
+
+async fn run(
     assignment: Assignment,
     shared: Arc<Shared>,
     (input, output): (ChildStdin, ChildStdout),
     stop: CancellationToken,
-) -> Ending {
+) -> Halt {
     let handler = Handler::new(input, output);
-    let halt = match connect(&assignment, &stop).await {
-        Err(halt) => halt,
-        Ok((broker, receiver)) => {
-            let session = Session::new(assignment.settings.dead_letter == DeadLetter::EndConversation);
-            let mut feeder = Feeder { assignment, shared, handler, session, broker, stop };
-            feeder.run(receiver).await
-        }
+    let (broker, receiver) = match connect(&assignment, &stop).await {
+        Ok(opened) => opened,
+        Err(halt) => return halt,
     };
-    match halt {
-        Halt::Stopped | Halt::Idle => Ending::Finished,
-        Halt::Broken(reason) => Ending::Broken(reason),
-    }
+    let session = Session::new(assignment.settings.dead_letter == DeadLetter::EndConversation);
+    let ends = LateEnds::new(broker.clone(), assignment.launch.chance());
+    let remarks = Remarks::new();
+    let mut feeder = Feeder { assignment, shared, handler, session, broker, ends, remarks, stop };
+    let halt = feeder.run(receiver).await;
+    feeder.finish().await;
+    halt
 }
 
 /// Connects as often as it takes. A refusal that waiting does not mend ends the feed.
@@ -153,4 +187,16 @@ async fn open(assignment: &Assignment) -> crate::client::Result<(Broker, Receive
     let queue = QueueName::in_schema(&*assignment.schema, &*assignment.queue)?;
     let receiver = broker.receive(queue).max_messages(assignment.settings.batch).open().await?;
     Ok((broker, receiver))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ending, ending_of};
+
+    #[tokio::test]
+    async fn a_feed_that_panics_is_a_broken_one() {
+        let failed = tokio::spawn(async { panic!("no such message") }).await;
+        let Ending::Broken(reason) = ending_of(failed) else { panic!() };
+        assert!(reason.contains("its feed failed") && reason.contains("no such message"), "{reason}");
+    }
 }

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// The version that the first line names.
 const VERSION: u32 = 1;
+/// The text of an error has so many UTF-16 units at most, which is what a server takes.
+const LONGEST_ERROR: usize = 3_000;
 
 /// The first line to a handler.
 #[derive(Debug, Serialize)]
@@ -191,12 +193,22 @@ impl Raw {
             "trace" => LogLevel::Trace,
             other => return Err(format!("there is no level '{other}'")),
         };
-        let text = self.log.clone().unwrap_or_default();
-        let others = Self { log: None, level: None, ..self }.wishes();
-        match others {
-            Err(_none) => Ok(Answer::Log { level, text }),
-            Ok(_) => Err("a log line is about no message".to_owned()),
+        if self.is_about_a_message() {
+            return Err("a log line is about no message".to_owned());
         }
+        Ok(Answer::Log { level, text: self.log.unwrap_or_default() })
+    }
+
+    /// Whether any field is there that only an answer to a message has, whatever it says.
+    fn is_about_a_message(&self) -> bool {
+        let Self { id, done, retry, dead, reply, end, end_error, log: _, level: _ } = self;
+        id.is_some()
+            || done.is_some()
+            || retry.is_some()
+            || dead.is_some()
+            || reply.is_some()
+            || end.is_some()
+            || end_error.is_some()
     }
 
     /// Replies come before the end of the conversation, and both before the decision.
@@ -211,6 +223,9 @@ impl Raw {
         if let Some(RawError { code, text }) = self.end_error {
             if code <= 0 {
                 return Err("the code of end_error has to be positive".to_owned());
+            }
+            if text.encode_utf16().count() > LONGEST_ERROR {
+                return Err(format!("the text of end_error is longer than {LONGEST_ERROR} characters"));
             }
             wishes.push(Wish::EndWithError { code, text });
         }
@@ -361,6 +376,9 @@ mod tests {
             (r#"{"id":1,"end_error":{"code":0,"text":""}}"#, "positive"),
             (r#"{"id":1,"log":"x"}"#, "about no message"),
             (r#"{"log":"x","done":true}"#, "about no message"),
+            (r#"{"log":"x","done":false}"#, "about no message"),
+            (r#"{"log":"x","retry":"soon"}"#, "about no message"),
+            (r#"{"log":"x","end_error":{"code":0,"text":""}}"#, "about no message"),
             (r#"{"log":"x","level":"loud"}"#, "no level 'loud'"),
             (r#"{"id":1,"done":true,"level":"info"}"#, "only a log line"),
             (r#"{"id":-1,"done":true}"#, "not of the protocol"),
@@ -368,6 +386,8 @@ mod tests {
             let told = Answer::parse(json.as_bytes()).unwrap_err();
             assert!(told.contains(reason), "{json}: {told}");
         }
+        let wordy = format!(r#"{{"id":1,"end_error":{{"code":1,"text":"{}"}}}}"#, "x".repeat(3_001));
+        assert!(Answer::parse(wordy.as_bytes()).unwrap_err().contains("longer than 3000"));
         assert!(Answer::parse(&[b'x'; 1_000]).unwrap_err().len() < 400);
     }
 }

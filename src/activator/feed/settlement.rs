@@ -5,100 +5,97 @@
 //! handled ones again: same group, same sequence numbers. That is no roll back as the queue counts them. Decides nothing
 //! about the handler.
 
+use super::decisions::{Decisions, Failure};
 use super::deliveries::Deliveries;
 use super::protocol::key;
-use super::session::{Dead, Handled, Operation};
+use super::session::{Dead, Operation};
 use crate::activator::config::{DeadLetter, FeedSettings};
 use crate::activator::log_lines;
 use crate::client::{Batch, Broker, ConversationHandle, Error, ErrorKind, Message, OutgoingMessage, Result};
 use std::collections::HashMap;
-use std::time::Duration;
 
 /// Code of the error that a conversation is ended with when a message of it is given up.
 const DEAD_CODE: i32 = 1;
 /// The column of a reason holds so many UTF-16 units.
 const LONGEST_REASON: usize = 2_000;
 
-/// A message that failed, at the end of those that were handled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
-    pub(super) reason: String,
-    /// When it is to come again.
-    pub(super) delay: Duration,
-}
-
 /// A batch and what has become of its messages.
 pub(super) struct Settlement<'a> {
     pub(super) broker: &'a Broker,
     pub(super) settings: &'a FeedSettings,
     pub(super) deliveries: &'a Deliveries,
-    pub(super) messages: &'a [Message],
     /// How often each message failed before.
     pub(super) failures: HashMap<(ConversationHandle, i64), u32>,
-    /// The first messages of the batch, as many as were handled.
-    pub(super) handled: Vec<Handled>,
-    /// What became of the message behind them.
+    pub(super) decisions: Decisions<'a>,
+}
+
+/// What a settlement has led to.
+pub(super) struct Settled {
+    /// So many messages, the first of the batch, are gone from the queue.
+    pub(super) count: usize,
+    /// Why the message behind them has gone back.
     pub(super) failure: Option<Failure>,
+    /// Why that message, tried as often as it may be, could not be given up either.
+    pub(super) stuck: Option<Error>,
+    /// The batch that came with the commit.
+    pub(super) next: Option<Batch>,
 }
 
 impl Settlement<'_> {
-    /// Carries it out. Answers the failure that is left, and the next batch if `wants_more`.
+    /// Carries it out, and takes the next batch if `wants_more` and no message failed.
     ///
     /// A server that refuses what a handler asked for makes that message fail. When this fails as a whole nothing is
-    /// settled, and everything comes again with a higher attempt.
-    pub(super) async fn settle(
-        mut self,
-        mut batch: Batch,
-        wants_more: bool,
-    ) -> Result<(Option<Failure>, Option<Batch>)> {
+    /// settled, and everything comes again with a higher attempt. A message that is to be given up and cannot be goes back:
+    /// nothing else is left to try with it until somebody mends the reason.
+    pub(super) async fn settle(mut self, mut batch: Batch, wants_more: bool) -> Result<Settled> {
         self.give_up_if_exhausted();
-        if self.handled.len() < self.messages.len() {
+        if self.decisions.are_partial() {
             self.take(&mut batch).await?;
         }
-        while let Err(refused) = self.carry_out(&mut batch).await {
-            let Refused { at, error } = refused;
+        let mut stuck = None;
+        while let Err(Refused { at, error }) = self.carry_out(&mut batch).await {
             if !is_refusal(&error) {
                 return self.abandon(batch, at, error).await;
             }
-            self.handled.truncate(at);
-            self.fail(log_lines::chain(&error));
+            let is_stuck = self.decisions.is_exhausted(at);
+            let failure = Failure { reason: log_lines::chain(&error), delay: self.settings.retry };
+            self.decisions.fail(at, failure);
+            if is_stuck {
+                stuck = Some(error);
+            } else {
+                stuck = None;
+                self.give_up_if_exhausted();
+            }
             self.take(&mut batch).await?;
         }
-        if let Some(failure) = &self.failure {
-            self.count(&mut batch, &failure.reason).await?;
+        if let Some((message, failure)) = self.decisions.failed() {
+            self.count(&mut batch, message, &failure.reason).await?;
         }
-        let next = match wants_more && self.failure.is_none() {
+        let next = match wants_more && self.decisions.failed().is_none() {
             true => batch.commit_and_next().await?,
             false => batch.commit().await.map(|()| None)?,
         };
-        if let Err(error) = self.deliveries.settle(&self.messages[..self.handled.len()]) {
+        let handled = self.decisions.handled_messages();
+        if let Err(error) = self.deliveries.settle(handled) {
             tracing::warn!(target: "activator", "messages that are handled cannot be struck out: {error}");
         }
-        Ok((self.failure, next))
-    }
-
-    /// The message behind the handled ones has failed for this reason.
-    fn fail(&mut self, reason: String) {
-        self.failure = Some(Failure { reason, delay: self.settings.retry });
-        self.give_up_if_exhausted();
+        Ok(Settled { count: handled.len(), failure: self.decisions.into_failure(), stuck, next })
     }
 
     /// A message that has failed often enough counts as handled: it is dead.
     fn give_up_if_exhausted(&mut self) {
-        let Some(failure) = &self.failure else { return };
-        let failures = self.failures_of(self.handled.len()) + 1;
-        if failures >= self.settings.attempts {
-            self.handled.push(Handled::exhausted(failure.reason.clone()));
-            self.failure = None;
+        let Some((message, _)) = self.decisions.failed() else { return };
+        if self.failures_of(message) + 1 >= self.settings.attempts {
+            self.decisions.give_up();
         }
     }
 
     /// Keeps the handled messages and gives the others back.
     async fn take(&self, batch: &mut Batch) -> Result<()> {
-        let count = self.handled.len();
-        let taken =
-            batch.keep_first(self.messages[0].group, u32::try_from(count).unwrap_or(u32::MAX)).await?;
-        if taken.iter().map(key).eq(self.messages[..count].iter().map(key)) {
+        let handled = self.decisions.handled_messages();
+        let count = u32::try_from(handled.len()).unwrap_or(u32::MAX);
+        let taken = batch.keep_first(self.decisions.messages()[0].group, count).await?;
+        if taken.iter().map(key).eq(handled.iter().map(key)) {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Handler, "other messages have come before those that were handled"))
@@ -106,13 +103,14 @@ impl Settlement<'_> {
 
     /// Does what the handled messages lead to: in few round trips, and one by one if something is refused, to find out what.
     async fn carry_out(&self, batch: &mut Batch) -> Result<(), Refused> {
+        let last = self.decisions.handled().len().saturating_sub(1);
         let error = match self.carry_out_together(batch).await {
             Ok(()) => return Ok(()),
             Err(error) if is_refusal(&error) => error,
-            Err(error) => return Err(Refused { at: self.handled.len().saturating_sub(1), error }),
+            Err(error) => return Err(Refused { at: last, error }),
         };
-        batch.undo().await.map_err(|doomed| Refused { at: self.handled.len() - 1, error: doomed })?;
-        for at in 0..self.handled.len() {
+        batch.undo().await.map_err(|doomed| Refused { at: last, error: doomed })?;
+        for at in 0..self.decisions.handled().len() {
             self.carry_out_one(batch, at).await.map_err(|error| Refused { at, error })?;
         }
         // Refused together and not refused one by one: the server has changed its mind.
@@ -122,8 +120,8 @@ impl Settlement<'_> {
 
     async fn carry_out_together(&self, batch: &mut Batch) -> Result<()> {
         let mut sends = Vec::new();
-        for at in 0..self.handled.len() {
-            for operation in &self.handled[at].operations {
+        for (at, handled) in self.decisions.handled().iter().enumerate() {
+            for operation in &handled.operations {
                 if let Operation::Send { conversation, message } = operation {
                     sends.push((*conversation, message.clone()));
                 } else {
@@ -131,7 +129,7 @@ impl Settlement<'_> {
                     carry_out(batch, operation).await?;
                 }
             }
-            if self.is_counted(at) || self.handled[at].dead.is_some() {
+            if self.is_counted(&self.decisions.messages()[at]) || handled.dead.is_some() {
                 send(batch, &mut sends).await?;
                 self.conclude(batch, at).await?;
             }
@@ -140,7 +138,7 @@ impl Settlement<'_> {
     }
 
     async fn carry_out_one(&self, batch: &mut Batch, at: usize) -> Result<()> {
-        for operation in &self.handled[at].operations {
+        for operation in &self.decisions.handled()[at].operations {
             carry_out(batch, operation).await?;
         }
         self.conclude(batch, at).await
@@ -148,16 +146,16 @@ impl Settlement<'_> {
 
     /// What the tables of attempts and dead letters have to know.
     async fn conclude(&self, batch: &mut Batch, at: usize) -> Result<()> {
-        let message = &self.messages[at];
-        let Some(Dead { cause, reason }) = &self.handled[at].dead else {
-            return if self.is_counted(at) { batch.forget_attempts(message).await } else { Ok(()) };
+        let (message, handled) = (&self.decisions.messages()[at], &self.decisions.handled()[at]);
+        let Some(Dead { cause, reason }) = &handled.dead else {
+            return if self.is_counted(message) { batch.forget_attempts(message).await } else { Ok(()) };
         };
-        let attempts = self.failures_of(at) + 1;
+        let attempts = self.failures_of(message) + 1;
         let conversation = tracing::field::display(message.conversation);
         tracing::error!(target: "activator", %conversation, attempts, reason, "a message was given up");
         match self.settings.dead_letter {
             DeadLetter::Table => batch.dead_letter(message.clone(), attempts, *cause, bounded(reason)).await,
-            DeadLetter::EndConversation if self.handled[at].ends_conversation() => Ok(()),
+            DeadLetter::EndConversation if handled.ends_conversation() => Ok(()),
             DeadLetter::EndConversation => {
                 batch.end_with_error(message.conversation, DEAD_CODE, bounded(reason)).await
             }
@@ -165,35 +163,43 @@ impl Settlement<'_> {
     }
 
     /// Whether the table knows of failures of this message.
-    fn is_counted(&self, at: usize) -> bool {
-        self.settings.dead_letter == DeadLetter::Table && self.failures_of(at) > 0
+    fn is_counted(&self, message: &Message) -> bool {
+        self.settings.dead_letter == DeadLetter::Table && self.failures_of(message) > 0
     }
 
-    fn failures_of(&self, at: usize) -> u32 {
-        self.messages.get(at).and_then(|message| self.failures.get(&key(message))).copied().unwrap_or(0)
+    fn failures_of(&self, message: &Message) -> u32 {
+        self.failures.get(&key(message)).copied().unwrap_or(0)
     }
 
-    /// Counts an attempt of the message behind the handled ones.
-    async fn count(&self, batch: &mut Batch, reason: &str) -> Result<()> {
+    /// Counts a failed attempt.
+    async fn count(&self, batch: &mut Batch, message: &Message, reason: &str) -> Result<()> {
         match self.settings.dead_letter {
-            DeadLetter::Table => {
-                batch.count_attempt(&self.messages[self.handled.len()], bounded(reason)).await
+            DeadLetter::Table => batch.count_attempt(message, bounded(reason)).await,
+            DeadLetter::EndConversation => {
+                self.note_failure(message);
+                Ok(())
             }
-            DeadLetter::EndConversation => Ok(()),
+        }
+    }
+
+    /// What cannot be written down is known for as long as this daemon lives.
+    fn note_failure(&self, message: &Message) {
+        if let Err(error) = self.deliveries.fail(message) {
+            tracing::error!(target: "activator", "a failed message cannot be noted: {error}");
         }
     }
 
     /// The transaction is lost. If what a message led to has doomed it, an attempt of that message is counted elsewhere.
-    async fn abandon(
-        self,
-        batch: Batch,
-        at: usize,
-        error: Error,
-    ) -> Result<(Option<Failure>, Option<Batch>)> {
+    async fn abandon(self, batch: Batch, at: usize, error: Error) -> Result<Settled> {
         batch.give_back().await?;
-        if error.kind() == ErrorKind::TransactionDoomed && self.settings.dead_letter == DeadLetter::Table {
-            let reason = bounded(&log_lines::chain(&error));
-            self.broker.count_attempt(&self.messages[at], &reason).await?;
+        if error.kind() == ErrorKind::TransactionDoomed {
+            let message = &self.decisions.messages()[at];
+            match self.settings.dead_letter {
+                DeadLetter::Table => {
+                    self.broker.count_attempt(message, &bounded(&log_lines::chain(&error))).await?;
+                }
+                DeadLetter::EndConversation => self.note_failure(message),
+            }
         }
         Err(error)
     }

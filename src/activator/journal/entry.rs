@@ -28,7 +28,7 @@ pub enum Entry {
         #[serde(flatten)]
         process: Process,
     },
-    /// The process could not be started. A [`Entry::Kept`] follows.
+    /// The process could not be started. The [`Entry::Kept`] for its notification stands before it.
     Failed {
         /// The launch.
         launch: LaunchId,
@@ -50,6 +50,11 @@ pub enum Entry {
         service: String,
         /// The queue.
         target: Target,
+    },
+    /// What was kept for an application is acted on no more: it is gone, or is for another queue.
+    Forgotten {
+        /// Name of the application.
+        app: String,
     },
 }
 

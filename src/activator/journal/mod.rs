@@ -11,6 +11,7 @@ mod replay;
 pub use entry::{Entry, Process};
 pub use replay::{DamagedLine, KeptNotice, Replay, RunningLaunch, UnfinishedLaunch};
 
+use crate::activator::state_file;
 use replay::State;
 use rustix::fs::{FlockOperation, flock};
 use std::error::Error;
@@ -86,7 +87,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::InUse`] if another daemon holds the folder, else the system's reason.
     pub fn open(dir: &Path) -> Result<(Self, Replay), JournalError> {
-        fs::create_dir_all(dir).map_err(failed("create the state folder", dir))?;
+        state_file::make_folder(dir).map_err(failed("create the state folder", dir))?;
         let lock = lock(dir)?;
         let path = dir.join(FILE_NAME);
         let bytes = match fs::read(&path) {
@@ -97,7 +98,7 @@ impl Journal {
         let (state, damaged) = State::replay(&bytes);
         if !damaged.is_empty() {
             let copy = dir.join("journal.damaged");
-            fs::write(&copy, &bytes).map_err(failed("set the damaged journal aside as", &copy))?;
+            state_file::replace(&copy, &bytes).map_err(failed("set the damaged journal aside as", &copy))?;
         }
         let replay = state.report(damaged);
         let (file, length) = write_temporary(dir, &state)?;

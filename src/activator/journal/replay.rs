@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     /// Launches that ran when last heard of. Those the system confirms are adopted; for the others an
-    /// [`Entry::Ended`] with an unknown outcome is due.
+    /// [`Entry::Ended`] with an unknown outcome is due, and the notification is to be acted on again.
     pub running: Vec<RunningLaunch>,
     /// Launches that were begun and not reported further. The process may exist, marked by its launch id in
     /// `SSBROKER_LAUNCH_ID`; if not, an [`Entry::Failed`] is due and the notification is to be acted on again.
@@ -26,8 +26,8 @@ pub struct Replay {
 pub struct RunningLaunch {
     /// The launch.
     pub launch: LaunchId,
-    /// Name of the application.
-    pub app: String,
+    /// The notification it was for.
+    pub notice: KeptNotice,
     /// Its process, to be compared with what the system says of that process id now.
     pub process: Process,
 }
@@ -104,6 +104,9 @@ impl State {
             Entry::Kept { app, service, target } => {
                 self.kept.insert(app.clone(), KeptNotice { app, service, target });
             }
+            Entry::Forgotten { app } => {
+                self.kept.remove(&app);
+            }
         }
     }
 
@@ -128,12 +131,10 @@ impl State {
         let kept = self.kept.values().cloned().collect();
         let mut replay = Replay { running: Vec::new(), unfinished: Vec::new(), kept, damaged };
         for (launch, (notice, process)) in &self.launches {
-            let launch = *launch;
+            let (launch, notice) = (*launch, notice.clone());
             match process.clone() {
-                Some(process) => {
-                    replay.running.push(RunningLaunch { launch, app: notice.app.clone(), process });
-                }
-                None => replay.unfinished.push(UnfinishedLaunch { launch, notice: notice.clone() }),
+                Some(process) => replay.running.push(RunningLaunch { launch, notice, process }),
+                None => replay.unfinished.push(UnfinishedLaunch { launch, notice }),
             }
         }
         replay

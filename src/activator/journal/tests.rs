@@ -5,6 +5,7 @@ use super::{COMPACT_ABOVE, Entry, Journal, JournalError, Process, Replay};
 use crate::activator::launch::{LaunchId, Outcome, Target};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 
 fn id(value: u128) -> LaunchId {
     LaunchId::from_u128(value)
@@ -68,6 +69,13 @@ fn a_kept_notification_is_settled_by_the_next_intent_of_its_application() {
         summary(&replayed(&[intent(1, "a"), failed, kept("a")])),
         (vec![], vec![], vec!["a".to_owned()])
     );
+}
+
+#[test]
+fn what_is_forgotten_is_kept_no_more() {
+    let forgotten = |app: &str| Entry::Forgotten { app: app.to_owned() };
+    let replay = replayed(&[kept("a"), kept("b"), forgotten("a"), forgotten("c")]);
+    assert_eq!(summary(&replay), (vec![], vec![], vec!["b".to_owned()]));
 }
 
 #[test]
@@ -149,7 +157,9 @@ fn a_damaged_journal_is_set_aside_and_does_not_stop_the_daemon() {
     fs::write(dir.path().join("journal.jsonl"), &text).unwrap();
     let (_journal, replay) = Journal::open(dir.path()).unwrap();
     assert_eq!((replay.damaged.len(), replay.unfinished.len()), (1, 1));
-    assert_eq!(fs::read_to_string(dir.path().join("journal.damaged")).unwrap(), text);
+    let damaged = dir.path().join("journal.damaged");
+    assert_eq!(fs::read_to_string(&damaged).unwrap(), text);
+    assert_eq!(fs::metadata(&damaged).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]

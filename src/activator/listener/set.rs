@@ -2,6 +2,7 @@
 
 use super::{Link, Listener};
 use crate::activator::config::Config;
+use crate::activator::guarded;
 use crate::activator::inbox::EventSender;
 use crate::activator::reconcile::{Looks, Reconcilers};
 use crate::activator::reenabling::Reenabling;
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 /// How long the listeners may take to commit what is in their hands when everything else has stopped.
@@ -58,9 +59,14 @@ impl Listeners {
         let stop = self.all.child_token();
         self.board.listener(index, ListenerState::Connecting, None);
         self.reconcilers.start(index, service, link.clone());
-        let (board, events) = (self.board.clone(), self.events.clone());
-        let listener = Listener::new(index, service, link, board, events, stop.clone());
-        self.tasks.spawn(listener.run());
+        self.tasks.spawn(listen(
+            index,
+            service.to_owned(),
+            link,
+            self.events.clone(),
+            self.board.clone(),
+            stop.clone(),
+        ));
         self.stops.insert(index, stop);
         // Those that have ended since are not kept for ever.
         while self.tasks.try_join_next().is_some() {}
@@ -100,4 +106,24 @@ impl Listeners {
             tracing::warn!(target: "activator", "a listener does not stop and is dropped");
         }
     }
+}
+
+/// Listens until told to stop. A fault of ours gives what is in hand back to the queue, and ends neither the daemon nor the
+/// listening.
+async fn listen(
+    index: usize,
+    service: String,
+    link: Link,
+    events: EventSender,
+    board: Board,
+    stop: CancellationToken,
+) {
+    let begin =
+        || Listener::new(index, &service, link.clone(), board.clone(), events.clone(), stop.clone()).run();
+    let tell = |fault: &JoinError| {
+        let reason = format!("a fault of the activator: {fault}");
+        tracing::error!(target: "activator", service, "listening failed by {reason}; it begins anew");
+        board.listener(index, ListenerState::Failing, Some(reason));
+    };
+    guarded::run_again(stop.clone(), begin, tell).await;
 }

@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// Something for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(in crate::activator) enum Piece {
     /// A line without its end, with control characters shown as escapes.
     Line(String),
     /// So much was left out since the last line.
@@ -30,7 +30,7 @@ pub(super) enum Piece {
 
 /// Cuts a stream into lines.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(in crate::activator) struct Lines {
     partial: Vec<u8>,
     /// The line that goes on is too long already, and has been handed out.
     is_cut: bool,
@@ -41,7 +41,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(in crate::activator) fn new(now: Instant) -> Self {
         Self { partial: Vec::new(), is_cut: false, window: now, lines: 0, bytes: 0, left_out: (0, 0) }
     }
 
@@ -59,6 +59,15 @@ impl Lines {
         pieces
     }
 
+    /// Takes in one line that came whole and not as part of a stream: a line end in it does not make it two.
+    pub(in crate::activator) fn push_line(&mut self, line: &[u8], now: Instant) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        self.turn_window(now, &mut pieces);
+        self.extend(line, &mut pieces);
+        self.end_line(&mut pieces);
+        pieces
+    }
+
     /// So many bytes were passed over without being looked at.
     pub(super) fn skip(&mut self, bytes: u64) {
         self.partial.clear();
@@ -68,7 +77,7 @@ impl Lines {
     }
 
     /// Nothing follows: what is left is a line of its own.
-    pub(super) fn finish(&mut self) -> Vec<Piece> {
+    pub(in crate::activator) fn finish(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         if !self.partial.is_empty() {
             self.end_line(&mut pieces);
@@ -127,8 +136,9 @@ impl Lines {
     }
 }
 
-/// What is no UTF-8 is replaced, and what would move a terminal's cursor is shown as an escape.
-fn readable(line: &[u8]) -> String {
+/// One line as text: what is no UTF-8 is replaced, and what would move a terminal's cursor or begin another line is shown as
+/// an escape.
+pub(in crate::activator) fn readable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
     let mut readable = String::with_capacity(text.len());
     for character in text.chars() {
@@ -165,6 +175,16 @@ mod tests {
         let now = Instant::now();
         let pieces = Lines::new(now).push(b"a\xff\tb\x1b[31m\n", now);
         assert_eq!(pieces, [line("a\u{fffd}\tb\\u{1b}[31m")]);
+    }
+
+    #[test]
+    fn a_line_that_comes_whole_stays_one_and_is_bounded_like_any_other() {
+        let now = Instant::now();
+        let mut lines = Lines::new(now);
+        assert_eq!(lines.push_line(b"all well\nERROR forged", now), [line("all well\\nERROR forged")]);
+        assert_eq!(lines.push_line(&[b'x'; 2 * LONGEST], now), [line(&"x".repeat(LONGEST))]);
+        let pieces: Vec<_> = (0..1_000).flat_map(|_| lines.push_line(b"again", now)).collect();
+        assert_eq!(pieces.len(), MOST_LINES - 2);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod lines;
 mod tail;
 
+pub(super) use lines::{Lines, Piece, readable};
 pub(super) use tail::Tail;
 
 use crate::activator::launch::LaunchId;
@@ -69,9 +70,14 @@ impl Runs {
         self.live().insert(launch);
     }
 
+    /// Nobody writes to the files of a launch any more; they stay until they are pruned.
+    pub(super) fn release(&self, launch: LaunchId) {
+        self.live().remove(&launch);
+    }
+
     /// The launch has ended: removes what is empty, and the oldest files beyond those kept.
     pub(super) fn finish(&self, launch: LaunchId) -> io::Result<()> {
-        self.live().remove(&launch);
+        self.release(launch);
         for extension in ["out", "err"] {
             remove_if_empty(&self.path(launch, extension))?;
         }
@@ -80,7 +86,7 @@ impl Runs {
 
     /// The launch never became a process of its application: its files say nothing.
     pub(super) fn discard(&self, launch: LaunchId) {
-        self.live().remove(&launch);
+        self.release(launch);
         for extension in ["out", "err"] {
             // A file that stays is pruned in its turn.
             let _ = fs::remove_file(self.path(launch, extension));

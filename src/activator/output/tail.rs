@@ -3,7 +3,7 @@
 //! The file is shared with a handler that keeps writing and knows nothing of this. It appends, so cutting the file makes it
 //! begin again at its start; what it writes between the last look and the cut is lost, and the cut is told.
 
-use super::lines::{Lines, Piece};
+use super::lines::{Lines, Piece, readable};
 use crate::activator::launch::LaunchId;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -170,14 +170,16 @@ impl Stream {
     }
 }
 
-/// Without the first line if the text is as long as is kept, since that one is cut then; unless it is the only one.
+/// Readable lines. Without the first line if the text is as long as is kept, since that one is cut then; unless it is the only one.
 fn last_lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end();
-    match text.split_once('\n') {
-        Some((_, whole)) if bytes.len() >= RECENT => whole.to_owned(),
-        _ => text.to_owned(),
-    }
+    let whole = match text.split_once('\n') {
+        Some((_, whole)) if bytes.len() >= RECENT => whole,
+        _ => text,
+    };
+    let lines: Vec<String> = whole.split('\n').map(|line| readable(line.as_bytes())).collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -211,6 +213,7 @@ mod tests {
     fn a_line_that_was_cut_is_left_out() {
         assert_eq!(last_lines(b"one\ntwo\n"), "one\ntwo");
         assert_eq!(last_lines(b"\n"), "");
+        assert_eq!(last_lines(b"one\r\n\x1b[2Jtwo\xff\n"), "one\n\\u{1b}[2Jtwo\u{fffd}");
         let long = [&[b'x'; RECENT - 4][..], b"\ntwo"].concat();
         assert_eq!(last_lines(&long), "two");
         assert_eq!(last_lines(&[b'y'; RECENT]).len(), RECENT);

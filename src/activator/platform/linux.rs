@@ -7,6 +7,7 @@
 use super::Ending;
 use crate::activator::journal::Process;
 use crate::activator::launch::{ImageStamp, LaunchId};
+use crate::activator::trampoline::SUBCOMMAND;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitpid,
@@ -45,10 +46,12 @@ pub(in crate::activator) fn is_running(process: &Process) -> bool {
 }
 
 /// The process that was launched under this id, by its environment. Of the processes that inherited the id from it, it is
-/// told by leading its own process group. Only processes of the same user can be seen.
+/// told by leading its own process group, or by being a trampoline that does not do so yet. Only processes of the same user
+/// can be seen.
 pub(in crate::activator) fn find_launched(launch: LaunchId) -> Option<Process> {
     let mark = mark(launch);
-    let launched = pids().filter(|pid| has_variable(*pid, mark.as_bytes()) && is_leader(*pid));
+    let is_it = |pid: &u32| is_leader(*pid) || is_trampoline(*pid);
+    let launched = pids().filter(|pid| has_variable(*pid, mark.as_bytes())).filter(is_it);
     launched.filter_map(|pid| identify(pid).ok()).min_by_key(|process| process.start_time)
 }
 
@@ -217,6 +220,12 @@ fn is_leader(pid: u32) -> bool {
     stat(pid).is_ok_and(|stat| stat.group == pid && !stat.has_ended())
 }
 
+/// Whether a process is about to become a handler, by its first argument.
+fn is_trampoline(pid: u32) -> bool {
+    let command_line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    command_line.split(|byte| *byte == 0).nth(1) == Some(SUBCOMMAND.as_bytes())
+}
+
 fn raw(pid: u32) -> io::Result<Pid> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a process id"))
@@ -224,8 +233,11 @@ fn raw(pid: u32) -> io::Result<Pid> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Stat, identify, is_running};
+    use super::{Stat, find_launched, identify, is_running};
     use crate::activator::journal::Process;
+    use crate::activator::launch::LaunchId;
+    use crate::activator::trampoline::SUBCOMMAND;
+    use std::process::Command;
 
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
@@ -242,5 +254,31 @@ mod tests {
         assert!(is_running(&own));
         assert!(!is_running(&Process { start_time: own.start_time + 1, ..own.clone() }));
         assert!(!is_running(&Process { boot_id: "another boot".to_owned(), ..own }));
+    }
+
+    /// A script with the subcommand's name, which leads no group; its child has the mark too and is not the one.
+    #[test]
+    fn a_trampoline_that_leads_no_group_yet_is_found_and_what_it_starts_is_not_taken_for_it() {
+        let (folder, launch) = (tempfile::tempdir().unwrap(), LaunchId::random());
+        std::fs::write(folder.path().join(SUBCOMMAND), "sleep 300 & wait").unwrap();
+        let mut shell = Command::new("sh");
+        shell.arg(SUBCOMMAND).current_dir(folder.path()).env("SSBROKER_LAUNCH_ID", launch.to_string());
+        let mut shell = shell.spawn().unwrap();
+        let begun = std::time::Instant::now();
+        // Between fork and exec it still has this process's arguments and environment.
+        let found = loop {
+            match find_launched(launch) {
+                None if begun.elapsed().as_secs() < 30 => std::thread::yield_now(),
+                found => break found,
+            }
+        };
+        let mark = format!("SSBROKER_LAUNCH_ID={launch}");
+        let marked: Vec<u32> =
+            super::pids().filter(|pid| super::has_variable(*pid, mark.as_bytes())).collect();
+        for pid in marked {
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+        }
+        shell.wait().unwrap();
+        assert_eq!(found.map(|process| process.pid), Some(shell.id()));
     }
 }

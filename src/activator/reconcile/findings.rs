@@ -38,6 +38,15 @@ pub(in crate::activator) fn missing_queue(on: &QueueAddress, nearest: Option<&st
     }
 }
 
+/// The server does not show one queue, for a reason that need not be that of any other.
+pub(super) fn unseen(on: &QueueAddress, reason: &str) -> Found {
+    Found {
+        id: "queue-unseen",
+        text: format!("queue {on} cannot be looked at: {reason}"),
+        cure: "see the error; launches by notification go on, and so do looks at other queues".to_owned(),
+    }
+}
+
 /// Everything that is wrong with an application's queue.
 pub(in crate::activator) fn of_queue(
     on: &QueueAddress,

@@ -22,6 +22,7 @@ pub(super) use set::{Looks, Reconcilers};
 pub(super) use watched::missing_queue;
 
 use crate::activator::config::Config;
+use crate::activator::guarded;
 use crate::activator::inbox::EventSender;
 use crate::activator::listener::{Health, Link};
 use crate::activator::log_lines;
@@ -35,6 +36,7 @@ use judge::Verdict;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use watched::Watched;
 
@@ -65,23 +67,20 @@ pub(super) struct Parts {
 }
 
 /// Looks until told to stop. A fault of ours in a look ends that look, not the daemon, and not the looking.
-pub(super) async fn run(parts: Parts, mut requests: mpsc::Receiver<LookRequest>) {
-    loop {
-        let reconciler = Reconciler::new(parts.clone());
-        let looking = tokio::spawn(reconciler.run(requests));
-        match looking.await {
-            Ok(()) => return,
-            Err(fault) => tracing::error!(
-                target: "activator", service = parts.service,
-                "looking at the queues failed by a fault of the activator and begins anew: {fault}"
-            ),
-        }
-        // Whoever has asked is answered by nobody and does without; new requests have nowhere to go.
-        requests = mpsc::channel(1).1;
-        if parts.stop.run_until_cancelled(tokio::time::sleep(RETRY)).await.is_none() {
-            return;
-        }
-    }
+pub(super) async fn run(parts: Parts, requests: mpsc::Receiver<LookRequest>) {
+    let mut requests = Some(requests);
+    let begin = || {
+        // Whoever has asked before a fault is answered by nobody and does without; new requests have nowhere to go.
+        let requests = requests.take().unwrap_or_else(|| mpsc::channel(1).1);
+        Reconciler::new(parts.clone()).run(requests)
+    };
+    let tell = |fault: &JoinError| {
+        tracing::error!(
+            target: "activator", service = parts.service,
+            "looking at the queues failed by a fault of the activator and begins anew: {fault}"
+        );
+    };
+    guarded::run_again(parts.stop.clone(), begin, tell).await;
 }
 
 struct Reconciler {
@@ -178,7 +177,10 @@ impl Reconciler {
             known_services: &known_services,
         };
         for queue in &mut self.queues {
-            let look_at = queue.look(broker, &self.parts, &here, &to).await?;
+            let look_at = match queue.look(broker, &self.parts, &here, &to).await {
+                Ok(look_at) => look_at,
+                Err(error) => Some(queue.set_aside(&self.parts, error)?),
+            };
             self.full_look_at = look_at.map_or(self.full_look_at, |at| self.full_look_at.min(at));
         }
         self.here = Some(here);
@@ -225,7 +227,10 @@ impl Reconciler {
 
     async fn judge(&mut self, at: usize, ready: Option<bool>, broker: &Broker) -> client::Result<Instant> {
         let far = Instant::now() + FULL;
-        let look = self.queues[at].see(ready, broker).await?;
+        let look = match self.queues[at].see(ready, broker).await {
+            Ok(look) => look,
+            Err(error) => return self.queues[at].set_aside(&self.parts, error),
+        };
         let queue = &mut self.queues[at];
         let handlers = self.parts.board.handlers(&queue.app.name);
         match queue.judge.judge(&look, handlers, Instant::now()) {

@@ -11,7 +11,7 @@ use super::watched::Watched;
 use crate::activator::config::Reenable;
 use crate::activator::launch::Target;
 use crate::activator::log_lines;
-use crate::activator::reenabling::{Decision, milliseconds};
+use crate::activator::reenabling::Decision;
 use crate::activator::status::rfc3339;
 use crate::activator::status::warnings::Found;
 use crate::client::{Broker, Error, QueueState, Visible};
@@ -45,7 +45,7 @@ impl Watched {
         broker: &Broker,
         parts: &Parts,
         state: &QueueState,
-        looked_at: SystemTime,
+        looked_at: Instant,
     ) -> Attended {
         let (Some(target), Visible::Known(Some(details))) = (self.target.clone(), &state.details) else {
             return Attended::default();
@@ -71,13 +71,10 @@ impl Watched {
         target: &Target,
         settings: Reenable,
     ) -> Attended {
-        let off_since = *self.off_since.get_or_insert_with(Instant::now);
-        let now = SystemTime::now();
+        let now = Instant::now();
+        let off_since = *self.off_since.get_or_insert(now);
         match parts.reenabling.decide(&parts.link.address(), target, settings, now) {
-            Decision::Wait(due) => {
-                let pause = Duration::from_millis(due.saturating_sub(milliseconds(now)));
-                Attended::at(Instant::now() + pause)
-            }
+            Decision::Wait(due) => Attended::at(parts.reenabling.time_of(due)),
             Decision::SwitchOn(count) => self.switch_on(broker, parts, target, (count, settings), now).await,
             Decision::GaveUp { is_news } => {
                 let found = gave_up(target, settings);
@@ -99,7 +96,7 @@ impl Watched {
         parts: &Parts,
         target: &Target,
         (count, settings): (usize, Reenable),
-        decided_at: SystemTime,
+        decided_at: Instant,
     ) -> Attended {
         let app = &self.app.name;
         tracing::warn!(
@@ -126,7 +123,7 @@ impl Watched {
 
 /// For an hour after it was switched on.
 fn recently(parts: &Parts, target: &Target, settings: Reenable) -> Option<Found> {
-    let times = parts.reenabling.recent(&parts.link.address(), target, SystemTime::now());
+    let times = parts.reenabling.recent(&parts.link.address(), target, Instant::now());
     let last = SystemTime::UNIX_EPOCH + Duration::from_millis(*times.last()?);
     Some(Found {
         id: "queue-reenabled",

@@ -2,18 +2,19 @@
 
 use super::findings::{self, Destination};
 use super::judge::{Judge, Look};
-use super::{Parts, nothing};
+use super::{Parts, RETRY, nothing};
 use crate::activator::config::Application;
 use crate::activator::launch::Target;
+use crate::activator::log_lines;
 use crate::activator::nearest::nearest;
 use crate::activator::status::warnings::Found;
 use crate::activator::status::{Board, QueueStatus};
 use crate::client::{
-    self, Broker, DatabaseState, EventNotification, QueueDetails, QueueLocation, QueueName, QueueState,
-    Visible,
+    self, Broker, DatabaseState, Error, EventNotification, QueueDetails, QueueLocation, QueueName,
+    QueueState, Visible,
 };
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 /// A queue that is looked at.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Watched {
         here: &DatabaseState,
         to: &Destination<'_>,
     ) -> client::Result<Option<Instant>> {
-        let looked_at = SystemTime::now();
+        let looked_at = Instant::now();
         if self.belongs_elsewhere(parts, &here.server_name) {
             self.forget(parts);
             return Ok(None);
@@ -116,6 +117,21 @@ impl Watched {
     fn forget(&mut self, parts: &Parts) {
         (self.target, self.monitor, self.can_select) = (None, None, false);
         parts.board.look(parts.index, &self.app.name, None, nothing(), Vec::new());
+    }
+
+    /// The server refuses to show this queue for now: the others are looked at all the same, and this one again soon, at the
+    /// time that is answered.
+    ///
+    /// # Errors
+    /// The same one, if it says nothing of a single queue: the server does not answer, or is about to leave.
+    pub(super) fn set_aside(&mut self, parts: &Parts, error: Error) -> client::Result<Instant> {
+        if error.server_number().is_none() || error.is_connection_lost() {
+            return Err(error);
+        }
+        (self.target, self.monitor, self.can_select) = (None, None, false);
+        let found = findings::unseen(&self.app.on, &log_lines::chain(&error));
+        parts.board.look(parts.index, &self.app.name, None, nothing(), vec![found]);
+        Ok(Instant::now() + RETRY)
     }
 
     fn learn(&mut self, state: &QueueState) {

@@ -1,6 +1,6 @@
 //! Whether one queue that is off is switched on again now.
 //!
-//! Pure; the time is passed in, as milliseconds since 1970, since it has to mean the same after a restart. Three things must
+//! Pure; the time is passed in, as milliseconds since 1970, which mean the same after a restart. Three things must
 //! hold: the server itself has said that it switched the queue off, it has been off for long enough, and it was not switched
 //! on too often within the last hour. Once that was so, the queue stays off until somebody else has switched it on.
 

@@ -10,6 +10,7 @@ use crate::activator::config::{Application, Config, QueueAddress};
 use crate::activator::launch::{LaunchId, Target};
 use crate::activator::supervisor::{Record, Supervisor};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::watch;
@@ -54,6 +55,8 @@ struct AppBoard {
     places: HashMap<usize, Place>,
     /// Standard error of processes whose end is not yet recorded.
     tails: HashMap<LaunchId, String>,
+    /// The messages that feeds have handed to their processes.
+    handed_over: HashMap<LaunchId, Arc<AtomicU64>>,
 }
 
 #[derive(Debug, Default)]
@@ -143,6 +146,13 @@ impl Board {
     pub(in crate::activator) fn keep_tail(&self, app: &str, launch: LaunchId, tail: String) {
         if let Some(app) = self.lock().app(app) {
             app.tails.insert(launch, tail);
+        }
+    }
+
+    /// Shows how many messages a process has been fed, from now until its end is recorded.
+    pub(in crate::activator) fn follow(&self, app: &str, launch: LaunchId, handed_over: Arc<AtomicU64>) {
+        if let Some(app) = self.lock().app(app) {
+            app.handed_over.insert(launch, handed_over);
         }
     }
 
@@ -236,9 +246,12 @@ impl Board {
         }
     }
 
-    /// Writes down how a listener does.
+    /// Writes down how a listener does. What was seen over the connection of one that is switched off is not true any more.
     pub(in crate::activator) fn listener(&self, index: usize, state: ListenerState, error: Option<String>) {
         let mut board = self.lock();
+        if state == ListenerState::Disabled {
+            board.apps.iter_mut().for_each(|app| drop(app.places.remove(&index)));
+        }
         let Some(listener) = board.listeners.get_mut(index) else { return };
         if listener.state != state {
             (listener.state, listener.since) = (state, SystemTime::now());
@@ -328,7 +341,8 @@ impl State {
                 board.begin(*launch, *pid, now);
             }),
             Record::Adopted { launch, app, pid } => self.with(app, |board| board.begin(*launch, *pid, now)),
-            Record::LaunchFailed { app, reason, .. } => self.with(app, |board| {
+            Record::LaunchFailed { launch, app, reason, .. } => self.with(app, |board| {
+                board.handed_over.remove(launch);
                 board.failed_launches += 1;
                 board.obstacle = Some(reason.clone());
             }),
@@ -336,7 +350,10 @@ impl State {
                 self.with(app, |board| board.end(*launch, *outcome, now));
             }
             Record::LeftBehind { launch, app, .. } => {
-                self.with(app, |board| board.children.retain(|child| child.launch_id != *launch));
+                self.with(app, |board| {
+                    board.children.retain(|child| child.launch_id != *launch);
+                    board.handed_over.remove(launch);
+                });
             }
             _ => {}
         }
@@ -365,6 +382,7 @@ impl AppBoard {
             own_warnings: Warnings::default(),
             places: HashMap::new(),
             tails: HashMap::new(),
+            handed_over: HashMap::new(),
         }
     }
 
@@ -379,8 +397,14 @@ impl AppBoard {
         if outcome != crate::activator::launch::Outcome::Code(0) {
             self.failed_exits += 1;
         }
+        self.handed_over.remove(&launch);
         let stderr_tail = self.tails.remove(&launch).unwrap_or_default();
         self.last_exit = Some(LastExit { outcome, at: rfc3339(now), stderr_tail });
+    }
+
+    fn counted(&self, child: &ChildStatus) -> ChildStatus {
+        let handed_over = self.handed_over.get(&child.launch_id);
+        ChildStatus { received: handed_over.map(|count| count.load(Ordering::Relaxed)), ..child.clone() }
     }
 
     /// Finds what is wrong with its processes.
@@ -427,7 +451,7 @@ impl AppBoard {
             max: self.app.max,
             pending: self.handlers.pending,
             paused: self.handlers.paused,
-            children: self.children.clone(),
+            children: self.children.iter().map(|child| self.counted(child)).collect(),
             last_exit: self.last_exit.clone(),
             warnings,
             notifications: self.notifications,
@@ -461,5 +485,29 @@ impl ListenerBoard {
             depth: self.depth,
             warnings: self.warnings.list().to_vec(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Board;
+    use crate::activator::launch::Target;
+    use crate::activator::notification::Notice;
+    use crate::activator::status::warnings::Found;
+    use crate::activator::status::{ListenerState, QueueStatus};
+    use crate::activator::supervisor::testing::{config, notice};
+    use std::time::SystemTime;
+
+    #[test]
+    fn what_was_seen_by_a_listener_that_is_switched_off_is_shown_and_used_no_more() {
+        let board = Board::new(&config(&[""]), &["x".to_owned()], SystemTime::now());
+        let seen: Notice = notice("S", "q0");
+        let found = Found { id: "queue-unseen", text: "no".to_owned(), cure: "yes".to_owned() };
+        board.look(0, "app0", Some(Target::from(&seen)), QueueStatus::default(), vec![found]);
+        assert_eq!(board.place("app0"), Some((0, Target::from(&seen))));
+        assert_eq!(board.status().apps[0].warnings.len(), 1);
+        board.listener(0, ListenerState::Disabled, None);
+        assert_eq!(board.place("app0"), None);
+        assert!(board.status().apps[0].warnings.is_empty());
     }
 }

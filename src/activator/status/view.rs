@@ -69,7 +69,7 @@ pub struct ChildStatus {
     pub pid: u32,
     /// When it was launched or adopted.
     pub since: String,
-    /// Messages handed to it; known for `feed` only.
+    /// Messages handed to it by its feed; `None` for handlers that receive by themselves.
     pub received: Option<u64>,
     /// Kind of handler.
     pub kind: String,

@@ -82,7 +82,7 @@ pub enum Event {
         /// The queue.
         target: Target,
     },
-    /// A person asks for processes as a notification would.
+    /// A person asks for processes as a notification would, whatever processes did before.
     Kicked {
         /// Name of the application.
         app: String,
@@ -111,11 +111,6 @@ pub enum Event {
         /// Everything that is wrong with it.
         faults: Vec<String>,
     },
-    /// Somebody says that an application is to be tried again at once, whatever its processes did.
-    TryAgain {
-        /// Name of the application.
-        app: String,
-    },
     /// The daemon is to stop; a second request kills what still runs.
     ShutdownRequested,
     /// The time that [`super::Supervisor::wake_at`] named has come.
@@ -135,6 +130,11 @@ pub enum Action {
         listener: usize,
         /// The queue.
         target: Target,
+    },
+    /// Journal that what is remembered of an application is acted on no more.
+    Forget {
+        /// Name of the application.
+        app: String,
     },
     /// Ask a process to end (SIGTERM to its group).
     Terminate {

@@ -3,7 +3,7 @@
 use super::tests::{Bench, id, notice, orders, records, remembers};
 use super::{Action, Event, ProcessRecord, Record};
 use crate::activator::config::LogLevel;
-use crate::activator::launch::{ImageStamp, LaunchId, Outcome};
+use crate::activator::launch::{ImageStamp, LaunchId, Outcome, Target};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -73,7 +73,8 @@ fn a_crash_loop_is_given_up_with_an_alert_until_somebody_says_to_try_again() {
     assert!(bench.supervisor.has_given_up(0) && bench.supervisor.is_pending(0));
     assert_eq!(bench.supervisor.wake_at(), None);
     assert!(orders(&bench.notify("q0")).is_empty());
-    let actions = bench.handle(Event::TryAgain { app: "app0".to_owned() });
+    let target = Target::from(&notice("S", "q0"));
+    let actions = bench.handle(Event::Kicked { app: "app0".to_owned(), listener: 0, target });
     assert_eq!(orders(&actions).len(), 1);
     assert!(!bench.supervisor.has_given_up(0));
 }
@@ -212,12 +213,23 @@ fn what_an_earlier_daemon_left_running_counts_for_resident_applications() {
 #[test]
 fn a_resident_process_is_started_again_within_its_rate() {
     let mut bench = Bench::new(&["kind = \"resident\"\nmin = 3\nmax = 3\nrate = \"1/s\""]);
-    let mut started = orders(&bench.handle(Event::Started)).len();
-    while started < 3 {
+    let first = bench.handle(Event::Started);
+    assert_eq!(orders(&first).len(), 1);
+    assert!(records(&first)[0].contains("is to run 3 times: starting 1"), "{:?}", records(&first));
+    for _ in 1..3 {
         assert_eq!(orders(&bench.tick_when_due()).len(), 1);
-        started += 1;
     }
     assert_eq!(bench.supervisor.wake_at(), None);
+}
+
+#[test]
+fn a_queue_that_is_helped_without_a_notification_is_helped_within_its_rate() {
+    let mut bench = Bench::new(&["min = 3\nmax = 3\nrate = \"1/s\""]);
+    let target = Target::from(&notice("S", "q0"));
+    let helped = bench.handle(Event::Reconcile { listener: 0, target });
+    assert_eq!(orders(&helped).len(), 1);
+    assert!(remembers(&helped), "the rest follows");
+    assert_eq!(orders(&bench.tick_when_due()).len(), 1);
 }
 
 #[test]

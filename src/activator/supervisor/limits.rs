@@ -11,7 +11,6 @@ use super::{Stage, Supervisor};
 use crate::activator::config::Kind;
 use crate::activator::exit_policy::{Consequence, Wait};
 use crate::activator::launch::{LaunchId, Outcome};
-use crate::activator::resident;
 use crate::activator::slots::LaunchPermit;
 use std::time::{Duration, Instant};
 
@@ -31,14 +30,6 @@ impl Supervisor {
     #[must_use]
     pub fn has_given_up(&self, index: usize) -> bool {
         self.apps.get(index).is_some_and(|state| state.policy.has_given_up())
-    }
-
-    /// Forgets the failures of an application, and acts on what waited for it.
-    pub(super) fn try_again(&mut self, app: &str, now: Instant, out: &mut Vec<Action>) {
-        let Some(index) = self.named(app) else { return };
-        self.apps[index].policy.forgive();
-        self.act_on_pending(index, now, out);
-        self.keep_alive(index, now, out);
     }
 
     /// Whether the application at `index` may be launched now; tells the log why not.
@@ -73,16 +64,23 @@ impl Supervisor {
         permits
     }
 
-    /// Judges a process that has ended. The notification it was launched for counts as not acted on when it failed.
+    /// Judges a process that has ended. The notification it was launched for counts as not acted on when it failed, and when
+    /// nobody knows how it ended.
     pub(super) fn judge_exit(&mut self, ended: &Ended, now: Instant, out: &mut Vec<Action>) {
         let state = &mut self.apps[ended.app];
-        let is_resident = state.app.kind == Kind::Resident;
-        if !has_failed(ended.ending, ended.outcome, is_resident) {
-            if ended.outcome == Outcome::Code(0) {
-                state.policy.ended_well();
-            }
-            return;
+        let has_failed = has_failed(ended.ending, ended.outcome, state.app.kind == Kind::Resident);
+        if has_failed {
+            self.count_failure(ended, now, out);
+        } else if ended.outcome == Outcome::Code(0) {
+            state.policy.ended_well();
         }
+        if has_failed || ended.outcome == Outcome::Unknown {
+            self.keep_notice(ended.app, out);
+        }
+    }
+
+    fn count_failure(&mut self, ended: &Ended, now: Instant, out: &mut Vec<Action>) {
+        let state = &mut self.apps[ended.app];
         let consequence = state.policy.failed(ended.lasted, now, ended.launch.chance());
         let app = state.app.name.clone();
         match consequence {
@@ -93,11 +91,6 @@ impl Supervisor {
                 out.push(Action::Log(Record::Process(ProcessRecord::GaveUp { app, failures })));
             }
             Consequence::Paused { .. } | Consequence::GivenUp => {}
-        }
-        if !is_resident && !state.is_retired {
-            state.last.get_or_insert_with(|| resident::home(&self.config, &state.app));
-            state.slots.remember();
-            self.journal_pending(ended.app, out);
         }
     }
 

@@ -3,10 +3,11 @@
 //! It keeps no clock, starts no process and talks to no server: time comes in with each event, launch ids from the source
 //! it was given, and everything to be done goes out as [`Action`]s. So every schedule can be tested without waiting.
 //! Counting is left to [`slots`](crate::activator::slots), finding the application to `routing`, the stop to `stopping`,
-//! what people ask for to `operator`.
+//! what people ask for to `operator`, what an earlier daemon left to `takeover`.
 
 mod event;
 mod limits;
+mod masking;
 mod operator;
 mod process_record;
 mod reconfiguring;
@@ -15,6 +16,7 @@ mod residents;
 mod routing;
 mod state;
 mod stopping;
+mod takeover;
 
 pub use event::{Action, Event, LaunchOrder};
 pub use operator::{AppCount, OperatorRecord};
@@ -22,8 +24,9 @@ pub use process_record::ProcessRecord;
 pub use record::Record;
 
 use crate::activator::config::{Config, Kind};
-use crate::activator::launch::{ImageStamp, LaunchId, Outcome, Target};
+use crate::activator::launch::{ImageStamp, LaunchId, Outcome, Source, Target};
 use crate::activator::notification::{Notice, QueueEvent};
+use crate::activator::resident;
 use crate::activator::slots::LaunchPermit;
 use limits::Ended;
 use routing::{Route, Routes};
@@ -97,14 +100,17 @@ impl Supervisor {
             Event::Unfit { launch, reason } => self.unfit(launch, reason, now, out),
             Event::Exited { launch, outcome } => self.exited(launch, outcome, now, out),
             Event::Adopted { launch, app, pid } => self.adopted(launch, app, pid, now, out),
-            Event::Remembered { app, listener, target } => self.remembered(app, (listener, target), now, out),
+            Event::Remembered { app, listener, target } => {
+                self.remembered(app, Source { listener, target }, now, out);
+            }
             Event::Reconcile { listener, target } => self.reconcile(listener, target, now, out),
-            Event::Kicked { app, listener, target } => self.kicked(&app, (listener, target), now, out),
+            Event::Kicked { app, listener, target } => {
+                self.kicked(&app, Source { listener, target }, now, out);
+            }
             Event::Paused { app } => self.paused(&app, out),
             Event::Resumed { app } => self.resumed(&app, now, out),
             Event::Reconfigured { config } => self.reconfigured(&config, now, out),
             Event::ReloadRefused { faults } => Self::reload_refused(faults, out),
-            Event::TryAgain { app } => self.try_again(&app, now, out),
             Event::ShutdownRequested => self.shutdown_requested(now, out),
             Event::Tick => self.tick(now, out),
         }
@@ -135,7 +141,7 @@ impl Supervisor {
         match &notice.event {
             QueueEvent::QueueActivation => {
                 if let Some(app) = self.route(&target, out) {
-                    self.activate(app, (listener, target), now, out);
+                    self.activate(app, Source { listener, target }, now, out);
                 }
             }
             QueueEvent::QueueDisabled => out.push(Action::Log(Record::QueueDisabled { target })),
@@ -169,11 +175,11 @@ impl Supervisor {
         Some(index)
     }
 
-    fn activate(&mut self, index: usize, source: (usize, Target), now: Instant, out: &mut Vec<Action>) {
+    fn activate(&mut self, index: usize, source: Source, now: Instant, out: &mut Vec<Action>) {
         let state = &mut self.apps[index];
         let app = state.app.name.clone();
         state.last = Some(source.clone());
-        let (listener, target) = source;
+        let Source { listener, target } = source;
         if self.stage != Stage::Running || state.paused {
             state.slots.remember();
             out.push(Action::Log(Record::Postponed { app: app.clone(), target: target.clone() }));
@@ -205,7 +211,7 @@ impl Supervisor {
         if permits.is_empty() {
             return;
         }
-        let (listener, target) =
+        let Source { listener, target } =
             state.last.clone().expect("permits are given for a notification, which is kept");
         for permit in permits {
             let launch = (self.ids)();
@@ -213,7 +219,7 @@ impl Supervisor {
             let app = Arc::clone(&state.app);
             let order = LaunchOrder { launch, app, listener, target: target.clone() };
             let program = state.app.command.display().to_string();
-            let command_line = std::iter::once(program).chain(order.arguments()).collect();
+            let command_line = std::iter::once(program).chain(masking::masked(order.arguments())).collect();
             let started = Launch {
                 app: index,
                 permit,
@@ -230,7 +236,7 @@ impl Supervisor {
     /// A launch settles what the journal remembers of its application; so what is still pending is written after it.
     fn journal_pending(&self, index: usize, out: &mut Vec<Action>) {
         let state = &self.apps[index];
-        if let (true, Some((listener, target))) = (state.slots.is_pending(), state.last.clone()) {
+        if let (true, Some(Source { listener, target })) = (state.slots.is_pending(), state.last.clone()) {
             out.push(Action::Remember { app: state.app.name.clone(), listener, target });
         }
     }
@@ -282,18 +288,26 @@ impl Supervisor {
             return;
         }
         let launch = self.launches.remove(&id).expect("the launch was found just now");
+        self.apps[launch.app].slots.release(launch.permit);
+        self.keep_notice(launch.app, out);
         let state = &mut self.apps[launch.app];
-        state.slots.release(launch.permit);
-        if state.app.kind != Kind::Resident && !state.is_retired {
-            state.slots.remember();
-        }
         let is_wanted = self.stage == Stage::Running && !state.is_retired;
         let (app, reason) = (state.app.name.clone(), failure.0.clone());
         let repeated = state.last_failure.replace(failure.clone()) == Some(failure);
         let retry_in = if is_wanted { self.judge_start(launch.app, id, now, out) } else { None };
         out.push(Action::Log(Record::LaunchFailed { launch: id, app, reason, retry_in, repeated }));
-        self.journal_pending(launch.app, out);
         self.stop_if_done(out);
+    }
+
+    /// What a launch was for is not known to be done, so it waits again. A handler too many finds an empty queue; one too few
+    /// leaves messages lying, since a server that has notified does not do so again before somebody receives.
+    fn keep_notice(&mut self, index: usize, out: &mut Vec<Action>) {
+        let state = &mut self.apps[index];
+        if state.app.kind != Kind::Resident && !state.is_retired {
+            state.last.get_or_insert_with(|| resident::home(&self.config, &state.app));
+            state.slots.remember();
+            self.journal_pending(index, out);
+        }
     }
 
     fn exited(&mut self, id: LaunchId, outcome: Outcome, now: Instant, out: &mut Vec<Action>) {
@@ -318,6 +332,9 @@ impl Supervisor {
             self.judge_exit(&ended, now, out);
             self.act_on_pending(launch.app, now, out);
             self.keep_alive(launch.app, now, out);
+        } else {
+            // It was told to end, perhaps before it had received anything.
+            self.keep_notice(launch.app, out);
         }
         self.stop_if_done(out);
     }
@@ -336,46 +353,18 @@ impl Supervisor {
         self.journal_pending(index, out);
     }
 
-    fn adopted(&mut self, launch: LaunchId, app: String, pid: u32, now: Instant, out: &mut Vec<Action>) {
-        let Some(index) = self.named(&app) else {
-            out.push(Action::Log(Record::NoSuchApplication { app, pid: Some(pid) }));
-            return;
-        };
-        if self.launches.contains_key(&launch) {
-            out.push(Action::Log(Record::StrayReport { launch, what: "adopted" }));
-            return;
-        }
-        let permit = self.apps[index].slots.adopt();
-        let phase = Phase::Running { pid, since: None };
-        let deadline = self.deadline(index, now);
-        let adopted = Launch { app: index, permit, command_line: Vec::new(), phase, deadline, ending: None };
-        self.launches.insert(launch, adopted);
-        out.push(Action::Log(Record::Adopted { launch, app, pid }));
-        if self.apps[index].app.kind.feed().is_some() {
-            self.end_orphan(launch, now, out);
-        } else if self.stage != Stage::Running {
-            self.terminate(launch, now, out);
-        }
-    }
-
-    fn remembered(&mut self, app: String, source: (usize, Target), now: Instant, out: &mut Vec<Action>) {
-        match self.named(&app) {
-            Some(index) if self.apps[index].app.enabled => self.activate(index, source, now, out),
-            Some(_) => out.push(Action::Log(Record::Disabled { app, target: source.1 })),
-            None => out.push(Action::Log(Record::NoSuchApplication { app, pid: None })),
-        }
-    }
-
     /// A child that runs may be about to read; only a queue without any is helped.
     fn reconcile(&mut self, listener: usize, target: Target, now: Instant, out: &mut Vec<Action>) {
         let Some(index) = self.route(&target, out) else { return };
         let state = &mut self.apps[index];
         let idle = state.slots.occupied() == 0 && state.policy.allowance(now).is_ok();
         if self.stage == Stage::Running && idle && state.is_launchable() {
-            state.last = Some((listener, target.clone()));
+            state.last = Some(Source { listener, target: target.clone() });
             let permits = state.slots.notified();
             out.push(Action::Log(Record::Reconciled { app: state.app.name.clone(), target }));
+            let permits = self.within_rate(index, permits, now);
             self.launch(index, permits, now, out);
+            self.journal_pending(index, out);
         }
     }
 

@@ -6,7 +6,7 @@
 use super::Supervisor;
 use super::event::Action;
 use super::record::Record;
-use crate::activator::launch::Target;
+use crate::activator::launch::{Source, Target};
 use std::fmt;
 use std::time::Instant;
 
@@ -79,13 +79,14 @@ impl Supervisor {
 
     /// As a notification, whatever waits in the queue and however often processes have failed. Where the application has had
     /// a notification, its queue is meant.
-    pub(super) fn kicked(&mut self, app: &str, source: (usize, Target), now: Instant, out: &mut Vec<Action>) {
+    pub(super) fn kicked(&mut self, app: &str, source: Source, now: Instant, out: &mut Vec<Action>) {
         let Some(index) = self.named(app).filter(|index| self.apps[*index].app.enabled) else { return };
         self.apps[index].policy.forgive();
-        let (listener, target) = self.apps[index].last.clone().unwrap_or(source);
+        let source = self.apps[index].last.clone().unwrap_or(source);
+        let target = source.target.clone();
         let before = self.apps[index].slots.occupied();
         let mut launches = Vec::new();
-        self.activate(index, (listener, target.clone()), now, &mut launches);
+        self.activate(index, source, now, &mut launches);
         let starting = self.apps[index].slots.occupied().saturating_sub(before);
         let app = app.to_owned();
         out.push(Action::Log(Record::Operator(OperatorRecord::Kicked { app, target, starting })));

@@ -11,6 +11,7 @@ use super::{Stage, Supervisor};
 use crate::activator::config::diff::{Change, Plan, plan};
 use crate::activator::config::{Application, Config};
 use crate::activator::launch::LaunchId;
+use crate::activator::resident;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,7 +44,10 @@ impl Supervisor {
             Change::ServiceStarted { listener, .. } | Change::ServiceRebound { listener, .. } => {
                 out.push(Action::Listen { listener });
             }
-            Change::ServiceStopped { listener, .. } => out.push(Action::StopListening { listener }),
+            Change::ServiceStopped { listener, .. } => {
+                out.push(Action::StopListening { listener });
+                self.leave_listener(listener, out);
+            }
             Change::AppRemoved { app } => self.retire(&app, now, out),
             Change::AppAdded { app } => {
                 let application = self.configured(&app);
@@ -51,7 +55,7 @@ impl Supervisor {
             }
             Change::AppRebound { ref app, .. } => {
                 self.renew(app);
-                self.forget_notifications(app);
+                self.forget_notifications(app, out);
             }
             Change::AppEnabled { app, .. }
             | Change::AppResized { app, .. }
@@ -60,6 +64,18 @@ impl Supervisor {
             }
             // What looks at the queues takes it over by itself.
             Change::AppReenabling { .. } | Change::NeedsRestart { .. } => {}
+        }
+    }
+
+    /// What was heard from a service that is listened on no more is told to handlers as from another one, whose connection
+    /// is in use, and stands so in the journal.
+    fn leave_listener(&mut self, gone: usize, out: &mut Vec<Action>) {
+        for index in 0..self.apps.len() {
+            let state = &mut self.apps[index];
+            if let Some(source) = state.last.as_mut().filter(|source| source.listener == gone) {
+                source.listener = resident::home(&self.config, &state.app).listener;
+                self.journal_pending(index, out);
+            }
         }
     }
 
@@ -82,16 +98,20 @@ impl Supervisor {
     }
 
     /// What waits is for a queue that the application is not for any more.
-    fn forget_notifications(&mut self, app: &str) {
+    fn forget_notifications(&mut self, app: &str, out: &mut Vec<Action>) {
         if let Some(index) = self.named(app) {
-            self.apps[index].slots.forget();
-            self.apps[index].last = None;
+            let state = &mut self.apps[index];
+            state.last = None;
+            if state.slots.is_pending() {
+                state.slots.forget();
+                out.push(Action::Forget { app: app.to_owned() });
+            }
         }
     }
 
     fn retire(&mut self, app: &str, now: Instant, out: &mut Vec<Action>) {
         let Some(index) = self.named(app) else { return };
-        self.forget_notifications(app);
+        self.forget_notifications(app, out);
         self.apps[index].is_retired = true;
         let of_app = |(id, launch): (&LaunchId, &super::Launch)| (launch.app == index).then_some(*id);
         let launches: Vec<LaunchId> = self.launches.iter().filter_map(of_app).collect();

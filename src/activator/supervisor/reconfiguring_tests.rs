@@ -2,7 +2,9 @@
 
 use super::super::tests::{config, counting_ids, notice};
 use super::super::{Action, Event, LaunchOrder, Record, Supervisor};
+use crate::activator::config::Config;
 use crate::activator::launch::{LaunchId, Outcome};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 struct Bench {
@@ -192,9 +194,54 @@ fn another_queue_forgets_what_waited_for_the_old_one() {
     let mut bench = Bench::new(&[&on("old")]);
     let first = bench.run("old");
     assert!(bench.run("old").is_empty());
-    bench.reconfigure(&[&on("new")]);
+    let rebound = bench.reconfigure(&[&on("new")]);
+    assert!(rebound.contains(&Action::Forget { app: "app0".to_owned() }), "the journal forgets it too");
     assert!(orders(&bench.exit(first[0])).is_empty());
     assert_eq!((bench.run("old").len(), bench.run("new").len()), (0, 1));
+}
+
+#[test]
+fn a_removed_application_is_forgotten_by_the_journal_if_anything_waited() {
+    let mut bench = Bench::new(&["", "max = 1", ""]);
+    bench.run("q1");
+    bench.run("q1");
+    let forgotten = |app: &str| Action::Forget { app: app.to_owned() };
+    let removed = bench.reconfigure(&[""]);
+    assert!(removed.contains(&forgotten("app1")) && !removed.contains(&forgotten("app2")));
+}
+
+#[test]
+fn a_launch_for_the_former_queue_that_fails_is_made_for_the_new_one() {
+    let on = |queue: &str| format!("on = {{ database = \"Db\", schema = \"dbo\", queue = \"{queue}\" }}");
+    let mut bench = Bench::new(&[&on("old")]);
+    let order = orders(&bench.handle(Event::Notified { listener: 0, notice: notice("S", "old") }));
+    bench.reconfigure(&[&on("new")]);
+    bench.handle(Event::LaunchFailed { launch: order[0].launch, reason: "gone".to_owned(), image: None });
+    bench.now = bench.supervisor.wake_at().unwrap();
+    let again = orders(&bench.handle(Event::Tick));
+    assert_eq!(again[0].target.to_string(), "[].[Db].[dbo].[new]");
+}
+
+#[test]
+fn what_was_heard_from_a_service_that_is_gone_is_told_and_kept_as_from_another() {
+    let mut bench = Bench::new(&["max = 1"]);
+    let first = bench.run("q0");
+    bench.run("q0");
+    let actions = bench.handle(Event::Reconfigured { config: renamed(&config(&["max = 1"])) });
+    assert!(actions.contains(&Action::StopListening { listener: 0 }), "{actions:?}");
+    let kept = actions.iter().find_map(|action| match action {
+        Action::Remember { listener, .. } => Some(*listener),
+        _ => None,
+    });
+    assert_eq!(kept, Some(1), "the next start looks for the new name");
+    assert_eq!(orders(&bench.exit(first[0]))[0].listener, 1);
+}
+
+/// The same with another name of its notification service.
+fn renamed(config: &Config) -> Arc<Config> {
+    let mut config = config.clone();
+    config.notifications[0].name = "//renamed".to_owned();
+    Arc::new(config)
 }
 
 #[test]

@@ -99,7 +99,7 @@ pub enum Record {
         app: String,
         /// Its process.
         pid: u32,
-        /// Program and arguments.
+        /// Program and arguments; values that look like secrets are masked.
         command_line: Vec<String>,
         /// Processes running or starting.
         running: u32,
@@ -145,12 +145,21 @@ pub enum Record {
         /// Its process.
         pid: u32,
     },
-    /// A process or a notification of an earlier daemon is for an application that is configured no more.
+    /// A process of an earlier daemon is of an application that is configured no more, and is asked to end.
     NoSuchApplication {
+        /// The launch.
+        launch: LaunchId,
         /// The name it has in the journal.
         app: String,
-        /// The process, which is left alone; `None` for a notification, which is dropped.
-        pid: Option<u32>,
+        /// Its process.
+        pid: u32,
+    },
+    /// A notification that an earlier daemon kept is acted on no more: its application is gone, or is for another queue now.
+    NoticeDropped {
+        /// The name it has in the journal.
+        app: String,
+        /// The queue.
+        target: Target,
     },
     /// A notification came while the daemon stops; the next start acts on it.
     Postponed {
@@ -248,6 +257,7 @@ impl Record {
             | Self::Unreadable { .. }
             | Self::Reconciled { .. }
             | Self::NoSuchApplication { .. }
+            | Self::NoticeDropped { .. }
             | Self::Killing { .. }
             | Self::StrayReport { .. } => LogLevel::Warn,
             Self::ReloadRefused { .. }
@@ -330,11 +340,14 @@ impl Record {
             }
             Self::Process(record) => write!(f, "{record}"),
             Self::Adopted { launch, app, pid } => write!(f, "{app} still runs as process {pid} ({launch})"),
-            Self::NoSuchApplication { app, pid: Some(pid) } => {
-                write!(f, "process {pid} is left alone: application {app} is not configured any more")
+            Self::NoSuchApplication { launch, app, pid } => {
+                write!(f, "process {pid} ({launch}) is to end: application {app} is not configured any more")
             }
-            Self::NoSuchApplication { app, pid: None } => {
-                write!(f, "a kept notification is dropped: application {app} is not configured any more")
+            Self::NoticeDropped { app, target } => {
+                write!(
+                    f,
+                    "kept notification for {target} dropped: application {app} is not for that queue any more"
+                )
             }
             Self::Operator(record) => write!(f, "{record}"),
             Self::StrayReport { launch, what } => {
@@ -354,7 +367,30 @@ impl Record {
             Self::LeftBehind { launch, app, pid } => {
                 write!(f, "{app}{} ({launch}) does not end and is left behind", OfPid(*pid))
             }
-            _ => f.write_str("stopped"),
+            Self::Stopped => f.write_str("stopped"),
+            // Told by the other two. Listed, so that a new one cannot be forgotten.
+            Self::Notified { .. }
+            | Self::AtMax { .. }
+            | Self::Disabled { .. }
+            | Self::Unmatched { .. }
+            | Self::OtherServer { .. }
+            | Self::ServerMismatch { .. }
+            | Self::QueueDisabled { .. }
+            | Self::OtherEvent { .. }
+            | Self::Unreadable { .. }
+            | Self::Reconciled { .. }
+            | Self::Reconfigured { .. }
+            | Self::ReloadRefused { .. }
+            | Self::Postponed { .. }
+            | Self::Launched { .. }
+            | Self::LaunchFailed { .. }
+            | Self::Exited { .. }
+            | Self::Process(_)
+            | Self::Adopted { .. }
+            | Self::NoSuchApplication { .. }
+            | Self::NoticeDropped { .. }
+            | Self::Operator(_)
+            | Self::StrayReport { .. } => Ok(()),
         }
     }
 }

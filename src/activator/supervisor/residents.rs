@@ -19,21 +19,17 @@ impl Supervisor {
 
     /// Starts the processes of the application at `index` that are missing, unless it is in a pause.
     pub(super) fn keep_alive(&mut self, index: usize, now: Instant, out: &mut Vec<Action>) {
-        let missing = self.missing(index);
+        let is_complete = self.missing(index) == 0;
         let state = &mut self.apps[index];
-        if self.stage != Stage::Running || missing == 0 || state.policy.allowance(now).is_err() {
+        if self.stage != Stage::Running || is_complete || state.policy.allowance(now).is_err() {
             return;
         }
-        if state.last.is_none() {
-            state.last = Some(resident::home(&self.config, &state.app));
-        }
-        let permits = state.slots.fill(resident::wanted(&state.app));
+        state.last.get_or_insert_with(|| resident::home(&self.config, &state.app));
         let (app, wanted) = (state.app.name.clone(), resident::wanted(&state.app));
-        out.push(Action::Log(Record::Process(ProcessRecord::KeepingAlive {
-            app,
-            starting: missing,
-            wanted,
-        })));
+        let permits = state.slots.fill(wanted);
+        let permits = self.within_rate(index, permits, now);
+        let starting = u32::try_from(permits.len()).unwrap_or(u32::MAX);
+        out.push(Action::Log(Record::Process(ProcessRecord::KeepingAlive { app, starting, wanted })));
         self.launch(index, permits, now, out);
     }
 

@@ -76,6 +76,7 @@ impl World {
                     );
                 }
                 Action::Remember { app, .. } => self.remembered[app_index(&app)] = true,
+                Action::Forget { app } => self.remembered[app_index(&app)] = false,
                 Action::Kill { launch, .. } => {
                     assert!(self.running.contains_key(&launch), "seed {}: killed a stranger", self.seed);
                 }

@@ -5,7 +5,7 @@
 use super::record::Record;
 use crate::activator::config::Application;
 use crate::activator::exit_policy::ExitPolicy;
-use crate::activator::launch::{ImageStamp, Target};
+use crate::activator::launch::{ImageStamp, Source, Target};
 use crate::activator::slots::{LaunchPermit, Slots};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) struct AppState {
     pub(super) app: Arc<Application>,
     pub(super) slots: Slots,
     /// The last notification, for whatever is started without one of its own.
-    pub(super) last: Option<(usize, Target)>,
+    pub(super) last: Option<Source>,
     pub(super) policy: ExitPolicy,
     /// Why the last launch failed, until one succeeds; the same again is no news.
     pub(super) last_failure: Option<(String, Option<ImageStamp>)>,
@@ -32,6 +32,7 @@ pub(super) struct AppState {
 pub(super) struct Launch {
     pub(super) app: usize,
     pub(super) permit: LaunchPermit,
+    /// Without secrets, for the log.
     pub(super) command_line: Vec<String>,
     pub(super) phase: Phase,
     /// When it has run long enough, if it may not run for ever.
@@ -72,6 +73,17 @@ impl AppState {
             is_retired: false,
             strange_servers: HashSet::new(),
         }
+    }
+
+    /// An application of which nothing is known but its name, since it is configured no more.
+    pub(super) fn retired(name: &str) -> Self {
+        Self { is_retired: true, ..Self::new(Arc::new(Application::unconfigured(name))) }
+    }
+
+    /// Whether its queue is this one, by the names that decide where a notification goes.
+    pub(super) fn reads(&self, queue: &Target) -> bool {
+        let name = format!("{}.{}.{}", queue.database, queue.schema, queue.queue);
+        name.to_lowercase() == self.app.on.to_string().to_lowercase()
     }
 
     /// Whether anything of it may be launched at all.

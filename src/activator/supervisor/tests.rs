@@ -146,6 +146,15 @@ fn launch_and_exit_are_logged_with_command_line_and_duration() {
 }
 
 #[test]
+fn a_secret_among_the_arguments_is_given_and_not_logged() {
+    let mut bench = Bench::new(&["args = [\"--password\", \"s3cret\", \"token=s3cret\"]"]);
+    let actions = bench.notify("q0");
+    assert_eq!(orders(&actions)[0].arguments(), ["--password", "s3cret", "token=s3cret"]);
+    let told = records(&bench.handle(Event::Launched { launch: id(1), pid: 7 })).remove(0);
+    assert!(!told.contains("s3cret") && told.contains("token=***"), "{told}");
+}
+
+#[test]
 fn at_max_the_notification_is_remembered_and_acted_on_when_one_ends() {
     let mut bench = Bench::new(&["min = 2\nmax = 2"]);
     assert_eq!(bench.notify_and_run("q0"), [id(1), id(2)]);
@@ -257,9 +266,58 @@ fn adopted_processes_are_counted_and_kept_notifications_acted_on() {
     let actions = bench.handle(Event::Exited { launch: id(900), outcome: Outcome::Unknown });
     assert_eq!(orders(&actions).len(), 1);
     let gone = Event::Remembered { app: "gone".to_owned(), listener: 0, target };
-    assert!(records(&bench.handle(gone))[0].contains("gone is not configured any more"));
+    let actions = bench.handle(gone);
+    assert!(records(&actions)[0].contains("gone is not for that queue any more"));
+    assert!(actions.contains(&Action::Forget { app: "gone".to_owned() }), "nor is it asked about again");
+}
+
+#[test]
+fn a_process_of_an_application_that_is_gone_is_watched_and_ended() {
+    let mut bench = Bench::new(&["max = 1"]);
     let gone = Event::Adopted { launch: id(901), app: "gone".to_owned(), pid: 45 };
-    assert!(records(&bench.handle(gone))[0].contains("process 45 is left alone"));
+    let actions = bench.handle(gone);
+    assert!(records(&actions)[0].contains("is to end: application gone is not configured any more"));
+    assert!(actions.contains(&Action::Terminate { launch: id(901), pid: 45 }));
+    assert!(bench.tick_when_due().contains(&Action::Kill { launch: id(901), pid: 45 }));
+    let ended = bench.handle(Event::Exited { launch: id(901), outcome: Outcome::Unknown });
+    assert!(records(&ended)[0].contains("gone process 45"), "{:?}", records(&ended));
+    assert!(!remembers(&ended) && bench.supervisor.wake_at().is_none());
+}
+
+#[test]
+fn what_was_kept_for_another_queue_is_forgotten_and_for_a_disabled_application_it_waits() {
+    let mut bench = Bench::new(&["", "enabled = false"]);
+    let kept = |app: &str, queue: &str| {
+        let target = Target::from(&notice("S", queue));
+        Event::Remembered { app: app.to_owned(), listener: 0, target }
+    };
+    let actions = bench.handle(kept("app0", "old"));
+    assert!(orders(&actions).is_empty(), "its queue is q0 now");
+    assert!(actions.contains(&Action::Forget { app: "app0".to_owned() }));
+    let actions = bench.handle(kept("app1", "q1"));
+    assert!(orders(&actions).is_empty() && bench.supervisor.is_pending(1));
+    let enabled = bench.handle(Event::Reconfigured { config: config(&["", ""]) });
+    assert_eq!(orders(&enabled).len(), 1);
+}
+
+#[test]
+fn what_ends_unseen_or_when_told_to_may_not_have_received_so_its_notification_is_kept() {
+    let mut bench = Bench::new(&["max = 1", "kind = \"feed\"", "kind = \"resident\""]);
+    for (launch, app) in [(900, "app0"), (901, "app1")] {
+        bench.handle(Event::Adopted { launch: id(launch), app: app.to_owned(), pid: 44 });
+        let ended = bench.handle(Event::Exited { launch: id(launch), outcome: Outcome::Unknown });
+        let order = &orders(&ended)[0];
+        assert_eq!(order.app.name, app, "another one looks, without a pause");
+        bench.handle(Event::Launched { launch: order.launch, pid: 45 });
+    }
+    let resident = orders(&bench.handle(Event::Started))[0].launch;
+    bench.handle(Event::Launched { launch: resident, pid: 46 });
+    bench.handle(Event::ShutdownRequested);
+    for (launch, outcome) in [(1, Outcome::Signal(15)), (2, Outcome::Code(0))] {
+        let ended = bench.handle(Event::Exited { launch: id(launch), outcome });
+        assert!(remembers(&ended), "launch {launch}");
+    }
+    assert!(!remembers(&bench.handle(Event::Exited { launch: resident, outcome: Outcome::Signal(15) })));
 }
 
 #[test]

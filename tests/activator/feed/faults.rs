@@ -21,7 +21,7 @@ for line in sys.stdin:
         say(id=i, done=True)
 "#;
 
-fn handler(what: &str) -> String {
+pub(super) fn handler(what: &str) -> String {
     HANDLER.replace("WHAT", what)
 }
 
@@ -47,7 +47,7 @@ async fn feed(what: &str, keys: &str) -> (Stage, Vec<Record>) {
     (stage, daemon.stop().await)
 }
 
-fn unfit(records: &[Record]) -> Vec<String> {
+pub(super) fn unfit(records: &[Record]) -> Vec<String> {
     let reason = |record: &Record| match record {
         Record::Process(ProcessRecord::Unfit { reason, .. }) => Some(reason.clone()),
         _ => None,

@@ -10,6 +10,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Grace between end signal and kill where none is given.
+pub(in crate::activator::config) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
+
 /// One kind of handler process and the queue for which it is launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,6 +67,34 @@ pub struct Application {
 }
 
 impl Application {
+    /// One of which nothing is known but its name: what an earlier configuration said of it is gone.
+    pub(in crate::activator) fn unconfigured(name: &str) -> Self {
+        let none = String::new;
+        Self {
+            name: name.to_owned(),
+            enabled: false,
+            on: QueueAddress { server: None, database: none(), schema: none(), queue: none() },
+            strict_server: false,
+            command: PathBuf::new(),
+            arguments: Vec::new(),
+            work_dir: None,
+            kind: Kind::Launch,
+            min: 0,
+            max: 1,
+            user: None,
+            group: None,
+            umask: None,
+            timeout: None,
+            stop_grace: DEFAULT_STOP_GRACE,
+            backoff: BackoffSettings::default(),
+            rate: None,
+            limits: Limits::default(),
+            environment: Environment::default(),
+            pass_connection: false,
+            reenable: None,
+        }
+    }
+
     /// The handler's arguments with the macros filled in.
     #[must_use]
     pub fn arguments_for(&self, values: MacroValues<'_>) -> Vec<String> {

@@ -8,6 +8,7 @@ mod log;
 mod process;
 mod reenable;
 
+pub(super) use application::DEFAULT_STOP_GRACE;
 pub use application::{Application, Environment, QueueAddress};
 pub use feed::{DeadLetter, FeedSettings};
 pub use log::{LogFormat, LogLevel, LogRotation, LogSettings};

@@ -59,7 +59,9 @@ impl fmt::Display for Account {
 }
 
 /// Pauses before an application is launched again after processes that failed: those that could not be started, ended
-/// with another exit code than 0, by a signal or at `timeout`, or ended without having received anything.
+/// with another exit code than 0, by a signal or at `timeout`, or that did not do their part as a fed handler; a resident one
+/// fails whenever it ends by itself. (One that ends well without having received anything waits for pauses of another kind,
+/// which cannot be set.)
 ///
 /// The first pause is `first`, and each further failure doubles it up to `max`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,11 @@
 //! The rules for the processes of one application: what fits which kind, and pauses and limits that can work.
 
-use super::super::model::{Account, BackoffSettings, FeedSettings, Kind, Limits, Rate};
+use super::super::model::{Account, BackoffSettings, DEFAULT_STOP_GRACE, FeedSettings, Kind, Limits, Rate};
 use super::super::quantity::write_duration;
 use super::super::raw::{Located, RawBackoff, RawFeed, RawKind, RawLimits, RawProcess};
 use super::Judge;
 use std::time::Duration;
 
-/// Grace between end signal and kill where none is given.
-const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
 /// A process with less address space cannot even load its libraries.
 const LEAST_MEMORY: u64 = 1 << 20;
 

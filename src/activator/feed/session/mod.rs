@@ -7,11 +7,17 @@ use super::body::Encoding;
 use super::protocol::{Answer, Wish, key};
 use crate::activator::config::LogLevel;
 use crate::client::{Body, ConversationHandle, DeadLetterCause, Message, MessageTypeName, OutgoingMessage};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-/// How many messages that are settled are remembered, for a handler that ends their conversations afterwards.
+/// How many messages of earlier batches are remembered, for a handler that ends their conversations afterwards.
 const REMEMBERED: usize = 1_000;
+
+/// Most bytes that one message may lead to. What else an operation holds counts as [`OVERHEAD`].
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+const OVERHEAD: usize = 512;
+/// A batch that leads to so many bytes is settled before more of it is handed over.
+const MANY_BYTES: usize = 16 * 1024 * 1024;
 
 /// Something to be done on a conversation when the batch is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +40,26 @@ pub(super) enum Operation {
         /// For the peer.
         text: String,
     },
+}
+
+impl Operation {
+    /// The conversation it ends.
+    pub(super) fn ends(&self) -> Option<ConversationHandle> {
+        match self {
+            Self::End(conversation) | Self::EndWithError { conversation, .. } => Some(*conversation),
+            Self::Send { .. } => None,
+        }
+    }
+
+    /// About how much memory it takes.
+    fn bytes(&self) -> usize {
+        OVERHEAD
+            + match self {
+                Self::Send { message, .. } => message.body.as_bytes().len(),
+                Self::EndWithError { text, .. } => text.len(),
+                Self::End(_) => 0,
+            }
+    }
 }
 
 /// A message that is decided.
@@ -62,7 +88,7 @@ impl Handled {
 
     /// Whether the handler has ended the conversation itself.
     pub(super) fn ends_conversation(&self) -> bool {
-        self.operations.iter().any(|operation| ended_by(operation).is_some())
+        self.operations.iter().any(|operation| operation.ends().is_some())
     }
 }
 
@@ -95,11 +121,22 @@ pub(super) struct Session {
     out: Option<Out>,
     /// The decided messages of the batch, in order, each with the number it was handed over with; 0 for one that was not.
     handled: Vec<(u64, Handled)>,
+    /// What they lead to takes so much memory.
+    bytes: usize,
     /// The conversations that are ended with this batch.
     ended: HashSet<ConversationHandle>,
+    /// Those of them that no handler has asked to end, so that asking for it as well is no fault.
+    ended_by_us: HashSet<ConversationHandle>,
+    /// Ends that were said after their message was decided. Each goes behind everything else on its conversation.
+    ends: Vec<(ConversationHandle, Operation)>,
+    /// The conversations of this batch's messages, but for those that came to nothing.
+    conversations: BTreeMap<u64, ConversationHandle>,
+    /// The numbers of the messages that are being settled, in order; 0 for one that was not handed over.
+    settling: Vec<u64>,
     /// The conversations of messages that are settled.
     settled: BTreeMap<u64, ConversationHandle>,
-    conversations: BTreeMap<u64, ConversationHandle>,
+    /// The messages that were decided and went back to the queue all the same.
+    returned: BTreeSet<u64>,
 }
 
 /// The message in the handler's hands.
@@ -109,6 +146,8 @@ struct Out {
     conversation: ConversationHandle,
     encoding: Encoding,
     operations: Vec<Operation>,
+    /// What the operations take.
+    bytes: usize,
 }
 
 impl Session {
@@ -127,15 +166,17 @@ impl Session {
             conversation,
             encoding: Encoding::of_answers(message),
             operations: Vec::new(),
+            bytes: 0,
         });
         self.last_id
     }
 
     /// Decides a message without the handler.
     pub(super) fn decide(&mut self, message: &Message, handled: Handled) {
-        self.ended.extend(handled.operations.iter().filter_map(ended_by));
-        if handled.dead.is_some() && self.ends_with_dead {
-            self.ended.insert(message.conversation);
+        let is_given_up = handled.dead.is_some() && self.ends_with_dead;
+        let given_up = is_given_up.then_some(message.conversation);
+        for conversation in handled.operations.iter().filter_map(Operation::ends).chain(given_up) {
+            self.end_unasked(conversation);
         }
         self.handled.push((0, handled));
     }
@@ -163,14 +204,42 @@ impl Session {
         self.ended.contains(&conversation)
     }
 
-    /// Takes out what is decided, in order; afterwards a new batch begins.
-    pub(super) fn settle(&mut self) -> Vec<Handled> {
+    /// Whether the decided messages lead to so much that they are to be settled first.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= MANY_BYTES
+    }
+
+    /// Takes out what is decided, in order, to be settled; [`settled`](Self::settled) has to follow.
+    pub(super) fn take_handled(&mut self) -> Vec<Handled> {
+        self.bytes = 0;
         self.ended.clear();
-        self.settled.append(&mut self.conversations);
+        self.ended_by_us.clear();
+        for (conversation, end) in std::mem::take(&mut self.ends) {
+            let is_on = |id: &u64| self.conversations.get(id) == Some(&conversation);
+            let last = self.handled.iter_mut().rev().find(|(id, _)| is_on(id));
+            last.expect("an end is about a decided message").1.operations.push(end);
+        }
+        let (ids, handled) = self.handled.drain(..).unzip();
+        self.settling = ids;
+        handled
+    }
+
+    /// The first `count` messages of what was taken out are committed, and the others have gone back to the queue. A new
+    /// batch begins.
+    pub(super) fn settled(&mut self, count: usize) {
+        for (at, id) in std::mem::take(&mut self.settling).into_iter().enumerate() {
+            match self.conversations.remove(&id) {
+                Some(conversation) if at < count => drop(self.settled.insert(id, conversation)),
+                Some(_) => drop(self.returned.insert(id)),
+                None => {}
+            }
+        }
         while self.settled.len() > REMEMBERED {
             self.settled.pop_first();
         }
-        self.handled.drain(..).map(|(_, handled)| handled).collect()
+        while self.returned.len() > REMEMBERED {
+            self.returned.pop_first();
+        }
     }
 
     fn about_message_out(&mut self, wishes: Vec<Wish>) -> Result<Step, String> {
@@ -179,6 +248,7 @@ impl Session {
             match wish {
                 Wish::Done => return Ok(self.conclude(None)),
                 Wish::Dead(reason) => {
+                    out.bytes += reason.len();
                     return Ok(self.conclude(Some(Dead { cause: DeadLetterCause::Refused, reason })));
                 }
                 Wish::Retry(delay) => {
@@ -187,9 +257,13 @@ impl Session {
                 }
                 other => {
                     let operation = operation(other, out.conversation, out.encoding)?;
-                    let last_end = out.operations.iter().filter_map(ended_by).next();
+                    let last_end = out.operations.iter().filter_map(Operation::ends).next();
                     if self.ended.contains(&out.conversation) || last_end.is_some() {
                         return Err(format!("the conversation of message {} is ended already", out.id));
+                    }
+                    out.bytes += operation.bytes();
+                    if out.bytes > MOST_BYTES {
+                        return Err(format!("message {} leads to more than {MOST_BYTES} bytes", out.id));
                     }
                     out.operations.push(operation);
                 }
@@ -200,12 +274,19 @@ impl Session {
 
     fn conclude(&mut self, dead: Option<Dead>) -> Step {
         let out = self.out.take().expect("the answer is about the message that is out");
-        self.ended.extend(out.operations.iter().filter_map(ended_by));
+        self.ended.extend(out.operations.iter().filter_map(Operation::ends));
         if dead.is_some() && self.ends_with_dead {
-            self.ended.insert(out.conversation);
+            self.end_unasked(out.conversation);
         }
+        self.bytes += out.bytes;
         self.handled.push((out.id, Handled { operations: out.operations, dead }));
         Step::Handled
+    }
+
+    fn end_unasked(&mut self, conversation: ConversationHandle) {
+        if self.ended.insert(conversation) {
+            self.ended_by_us.insert(conversation);
+        }
     }
 
     /// The only thing left to say about a message that is decided is that its conversation is at its end.
@@ -213,12 +294,19 @@ impl Session {
         let [wish @ (Wish::End | Wish::EndWithError { .. })] = &wishes[..] else {
             return Err(format!("there is no message {id} to be answered"));
         };
-        if let Some((_, handled)) = self.handled.iter_mut().find(|(number, _)| *number == id) {
+        if self.handled.iter().any(|(number, _)| *number == id) {
             let conversation = self.conversations[&id];
+            if self.ended_by_us.contains(&conversation) {
+                return Ok(Step::Wait);
+            }
             if !self.ended.insert(conversation) {
                 return Err(format!("the conversation of message {id} is ended already"));
             }
-            handled.operations.push(operation(wish.clone(), conversation, Encoding::Utf8)?);
+            self.ends.push((conversation, operation(wish.clone(), conversation, Encoding::Utf8)?));
+            return Ok(Step::Wait);
+        }
+        if self.returned.contains(&id) {
+            // It comes again under another number, and its conversation has to be there then.
             return Ok(Step::Wait);
         }
         match self.settled.remove(&id) {
@@ -238,13 +326,6 @@ fn operation(wish: Wish, conversation: ConversationHandle, encoding: Encoding) -
         }
         Wish::EndWithError { code, text } => Ok(Operation::EndWithError { conversation, code, text }),
         Wish::End | Wish::Done | Wish::Retry(_) | Wish::Dead(_) => Ok(Operation::End(conversation)),
-    }
-}
-
-fn ended_by(operation: &Operation) -> Option<ConversationHandle> {
-    match operation {
-        Operation::End(conversation) | Operation::EndWithError { conversation, .. } => Some(*conversation),
-        Operation::Send { .. } => None,
     }
 }
 
