@@ -153,7 +153,7 @@ impl<'a> Statement<'a> {
 
 /// Sent once on every new connection, whatever the server's defaults: an error of one statement must not end the batch, and
 /// the rows a statement has changed must be counted.
-pub(crate) const SESSION_SETTINGS: &str = "SET XACT_ABORT OFF; SET NOCOUNT OFF;";
+pub(crate) const SESSION_SETTINGS: &str = "SET XACT_ABORT, NOCOUNT OFF;";
 
 /// Checks a pooled connection that was idle, and rolls back what a careless user left open.
 pub(crate) const SESSION_CHECK: &str = "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION;";
