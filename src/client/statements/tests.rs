@@ -363,6 +363,27 @@ fn a_batch_uses_the_smallest_text_that_holds_it_and_its_text_does_not_depend_on_
     assert_ne!(text(5), text(6));
 }
 
+/// Outside a transaction RECEIVE would commit by itself: the messages would be gone.
+#[tokio::test]
+async fn what_is_received_inside_a_transaction_is_not_received_without_one() {
+    let emulator = ssbroker_emulator::Emulator::start().await.unwrap();
+    let broker = crate::client::Broker::connect(&emulator.connection_string("msdb")).await.unwrap();
+    let objects = "CREATE QUEUE q; CREATE SERVICE [//s] ON QUEUE q ([DEFAULT]); DECLARE @h uniqueidentifier; BEGIN DIALOG @h \
+                   FROM SERVICE [//s] TO SERVICE N'//s' WITH ENCRYPTION = OFF; SEND ON CONVERSATION @h (0x01);";
+    broker.batch(objects).await.unwrap();
+    let look = "SELECT conversation_handle, conversation_group_id FROM q";
+    let rows = broker.execute(look, &[]).await.unwrap();
+    let row = rows.first_row().unwrap();
+    let queue = QueueName::new("q").unwrap();
+    let (handle, group) =
+        (row.get("conversation_handle").unwrap(), row.get("conversation_group_id").unwrap());
+    let fewer = receive_fewer(&ReceiveSpec::new(queue.clone()), ConversationGroup::from_uuid(group), 1);
+    for (text, number) in [(fewer, 3903), (take_cause(&queue, handle), 628)] {
+        assert_eq!(broker.batch(&text).await.unwrap_err().server_number(), Some(number), "{text}");
+        assert_eq!(broker.execute(look, &[]).await.unwrap().into_rows().len(), 1, "{text}");
+    }
+}
+
 /// A batch that is given back goes to the latest savepoint of that name, which must be the one before its RECEIVE.
 #[test]
 fn a_look_at_a_dead_dialog_in_a_batch_does_not_hide_the_savepoint_of_the_batch() {

@@ -65,7 +65,10 @@ impl<H: Handler> Crew<H> {
         }
         let earlier = self.earlier_attempts(&mut batch, taken, message).await?;
         let verdict = self.judge(taken, earlier, &failure);
-        self.failed.note(message, (earlier - taken.earlier.attempts).saturating_add(1));
+        // The attempt of a message that is put aside counts with its row, and is undone with it.
+        if verdict == Verdict::TryAgain {
+            self.failed.note(message, (earlier - taken.earlier.attempts).saturating_add(1));
+        }
         self.carry_out(batch, taken, failure, verdict).await
     }
 
