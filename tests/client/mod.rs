@@ -41,6 +41,7 @@ mod topology;
 mod transactions;
 mod unsent;
 mod work;
+mod worker_faults;
 mod worker_settings;
 mod workers;
 

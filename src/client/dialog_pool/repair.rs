@@ -81,7 +81,7 @@ impl Shared {
         let replaced = match self.replace_joined(session, spec, dialog).await {
             Ok(Replaced::Settled(settled)) => Ok(Replaced::Settled(settled)),
             // Back to before RECEIVE, so that it does not count as a roll back of our own queue.
-            Ok(other) => session.rollback_to(statements::BEFORE_RECEIVE).await.map(|()| other),
+            Ok(other) => session.rollback_to(statements::BEFORE_CAUSE).await.map(|()| other),
             Err(error) => {
                 give_back(session).await;
                 Err(error)
@@ -185,7 +185,7 @@ async fn give_back(session: &mut Session) {
     if !session.is_clean() {
         return;
     }
-    if let Err(error) = session.rollback_to(statements::BEFORE_RECEIVE).await {
+    if let Err(error) = session.rollback_to(statements::BEFORE_CAUSE).await {
         tracing::debug!(%error, "a failed repair had received nothing, or doomed its transaction");
     }
 }

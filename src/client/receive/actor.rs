@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::batch::{Batch, Order};
+use super::batch::{Batch, Job, Order};
 use super::link::Link;
 use super::overdue::noticed;
 use super::received::Received;
@@ -107,10 +107,8 @@ impl Actor {
 
     /// Waits until there are messages, over as many WAITFORs and connections as it takes.
     async fn receive(&mut self, spec: &ReceiveSpec, patience: Patience) -> Result<Received, Failure> {
-        let text = match patience {
-            Patience::Waits => statements::wait_and_receive(spec, self.waiting.wait),
-            Patience::None => statements::receive_ready(spec),
-        };
+        let wait = (patience == Patience::Waits).then_some(self.waiting.wait);
+        let text = statements::receive(spec, wait);
         loop {
             let stop = self.stop.clone();
             let span = telemetry::receive_span(self.link.queue());
@@ -153,12 +151,13 @@ impl Actor {
         session.batch(&text).await.and_then(Received::read)?.whole()
     }
 
-    /// Ends the transaction of a RECEIVE that failed. A message that is too long goes back without counting as a roll back.
+    /// Ends the transaction of a RECEIVE that failed, itself or what stands behind it in its batch. What it took goes back
+    /// without counting as a roll back.
     async fn leave(&mut self, error: &Error) {
-        match error.kind() {
-            _ if error.is_connection_lost() => self.link.lose(error),
-            ErrorKind::BodyTooLarge => self.give_back().await,
-            _ => self.roll_back().await,
+        if error.is_connection_lost() {
+            self.link.lose(error);
+        } else {
+            self.close().await;
         }
     }
 
@@ -200,10 +199,7 @@ impl Actor {
     async fn serve(&mut self, orders: &mut mpsc::Receiver<Order>) -> Served {
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Run(job) => match self.link.session() {
-                    Some(session) => job(session).await,
-                    None => drop(job),
-                },
+                Order::Run(job) => self.run_job(job).await,
                 Order::Commit { outcome, answer } => {
                     let _ = answer.send(self.commit(outcome).await);
                     return Served::Decided;
@@ -222,10 +218,25 @@ impl Actor {
         Served::Decided
     }
 
+    /// What a batch has run may last as long as it is allowed to, which is not what a wait may last.
+    async fn run_job(&mut self, job: Job) {
+        let statement = self.waiting.statement;
+        match self.link.session() {
+            Some(session) => {
+                let usual = session.request_timeout();
+                session.set_request_timeout(statement.or(usual));
+                job(Ok(session)).await;
+                session.set_request_timeout(usual);
+            }
+            None => job(Err(lost())).await,
+        }
+    }
+
     async fn commit(&mut self, meaning: BatchOutcome) -> Result<()> {
-        let outcome = match self.link.session() {
+        let session = self.link.session().filter(|session| session.is_clean());
+        let outcome = match session {
             Some(session) => session.batch(statements::COMMIT).await.and_then(|results| committed(&results)),
-            None => Err(lost()),
+            None => return self.not_committed(lost()).await,
         };
         self.after_commit(outcome, meaning).await
     }
@@ -233,71 +244,71 @@ impl Actor {
     /// One request: commit, and what is ready without waiting. The commit's own outcome comes first.
     async fn commit_and_next(&mut self, spec: &ReceiveSpec) -> Result<Received> {
         let text = statements::commit_and_receive(spec);
-        let response = match self.link.session() {
+        let session = self.link.session().filter(|session| session.is_clean());
+        let response = match session {
             Some(session) => session.batch_response(&text).await,
-            None => Err(lost()),
+            None => return self.not_committed(lost()).await,
         };
-        self.committed_and_received(spec, response).await
+        let answer = CommitAnswer::read(response);
+        self.after_commit(answer.commit, BatchOutcome::Committed).await?;
+        Ok(self.received_behind_commit(spec, answer.received).await)
     }
 
-    /// Once the commit is known to have happened, a failed RECEIVE or too long a body is left for the next wait to report.
-    async fn committed_and_received(
-        &mut self,
-        spec: &ReceiveSpec,
-        response: Result<Response>,
-    ) -> Result<Received> {
-        let (outcome, received) = match response {
-            Ok(Response { results, error }) => match committed(&results) {
-                Ok(()) => {
-                    (Ok(()), if error.is_none() { Received::read(results) } else { Ok(Received::default()) })
-                }
-                Err(unmarked) => (Err(error.unwrap_or(unmarked)), Ok(Received::default())),
-            },
-            Err(error) => (Err(error), Ok(Received::default())),
-        };
-        self.after_commit(outcome, BatchOutcome::Committed).await?;
+    /// The commit has happened: a RECEIVE that failed behind it, or too long a body, is left for the next wait to report. What
+    /// it had taken by then goes back, or it would be lost in the transaction that is open now.
+    async fn received_behind_commit(&mut self, spec: &ReceiveSpec, received: Result<Received>) -> Received {
         let fitting = match received {
             Ok(received) => self.what_fits(spec, received).await,
             failed => failed,
         };
-        if let Err(error) = &fitting {
-            self.leave(error).await;
+        match fitting {
+            Ok(received) => received,
+            Err(error) => {
+                tracing::debug!(queue = self.link.queue(), %error, "the next messages could not be taken yet");
+                self.leave(&error).await;
+                Received::default()
+            }
         }
-        Ok(fitting.unwrap_or_default())
     }
 
-    /// A commit that failed leaves nothing open behind it.
+    /// A commit that was sent and failed leaves nothing open behind it.
     async fn after_commit(&mut self, outcome: Result<()>, meaning: BatchOutcome) -> Result<()> {
-        let Err(error) = outcome else {
-            telemetry::batch_decided(self.link.queue(), meaning);
-            return Ok(());
-        };
+        match outcome {
+            Ok(()) => {
+                telemetry::batch_decided(self.link.queue(), meaning);
+                Ok(())
+            }
+            Err(error) => self.not_committed(error.into_commit_outcome()).await,
+        }
+    }
+
+    async fn not_committed<T>(&mut self, error: Error) -> Result<T> {
         telemetry::batch_decided(self.link.queue(), BatchOutcome::Failed);
+        self.leave(&error).await;
+        Err(error.during(format_args!("committing what {} gave", self.link.queue())))
+    }
+
+    async fn give_back(&mut self) {
+        if self.link.session().is_none() {
+            return;
+        }
+        let outcome = self.close().await;
+        telemetry::batch_decided(self.link.queue(), outcome);
+    }
+
+    /// Ends the transaction without its work. Back to the savepoint before RECEIVE, so that it does not count as a roll back
+    /// of the queue, if that is possible.
+    async fn close(&mut self) -> BatchOutcome {
+        let Some(session) = self.link.session() else { return BatchOutcome::RolledBack };
+        let Err(error) = session.batch(statements::GIVE_BACK).await else { return BatchOutcome::GivenBack };
         if error.is_connection_lost() {
             self.link.lose(&error);
         } else {
+            let queue = self.link.queue();
+            tracing::warn!(queue, %error, "messages cannot be given back in order; rolling back");
             self.roll_back().await;
         }
-        Err(error.into_commit_outcome().during(format_args!("committing what {} gave", self.link.queue())))
-    }
-
-    /// Back to the savepoint before RECEIVE, so that it does not count as a roll back of the queue.
-    async fn give_back(&mut self) {
-        let Some(session) = self.link.session() else { return };
-        let outcome = match session.batch(statements::GIVE_BACK).await {
-            Ok(_) => BatchOutcome::GivenBack,
-            Err(error) => {
-                if error.is_connection_lost() {
-                    self.link.lose(&error);
-                } else {
-                    let queue = self.link.queue();
-                    tracing::warn!(queue, %error, "messages cannot be given back in order; rolling back");
-                    self.roll_back().await;
-                }
-                BatchOutcome::RolledBack
-            }
-        };
-        telemetry::batch_decided(self.link.queue(), outcome);
+        BatchOutcome::RolledBack
     }
 
     async fn roll_back(&mut self) {
@@ -314,6 +325,29 @@ fn warn_of_long_batch(queue: &str) {
         "a batch has been out for {LONG_OUT:?}: its transaction is open and its conversation group locked; handlers that \
          need longer belong in a long worker"
     );
+}
+
+/// What one request that commits and receives has answered.
+struct CommitAnswer {
+    commit: Result<()>,
+    /// Of interest once the commit is known to have happened.
+    received: Result<Received>,
+}
+
+impl CommitAnswer {
+    /// An error that comes behind the marker of the commit is one of the RECEIVE.
+    fn read(response: Result<Response>) -> Self {
+        let nothing = || Ok(Received::default());
+        let Response { results, error } = match response {
+            Ok(response) => response,
+            Err(error) => return Self { commit: Err(error), received: nothing() },
+        };
+        match (committed(&results), error) {
+            (Ok(()), None) => Self { commit: Ok(()), received: Received::read(results) },
+            (Ok(()), Some(error)) => Self { commit: Ok(()), received: Err(error) },
+            (Err(unmarked), error) => Self { commit: Err(error.unwrap_or(unmarked)), received: nothing() },
+        }
+    }
 }
 
 /// Why there are no messages.
@@ -349,7 +383,7 @@ fn committed(results: &Results) -> Result<()> {
         0 => Ok(()),
         -1 => Err(Error::new(ErrorKind::TransactionDoomed, "the transaction cannot be committed any more")),
         open => Err(Error::new(
-            ErrorKind::Statement,
+            ErrorKind::TransactionDoomed,
             format!("a handler left {open} transactions open; what it did is rolled back"),
         )),
     }

@@ -5,12 +5,14 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::afterwards::Afterwards;
 use super::received::{Earlier, Received};
+use super::transaction::TransactionState;
 use crate::client::body::Body;
 use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::ids::{ConversationGroup, ConversationHandle};
@@ -27,8 +29,8 @@ use crate::client::values::SqlValue;
 /// What runs on the batch's connection.
 pub(crate) type Work<'s, T> = Pin<Box<dyn Future<Output = T> + Send + 's>>;
 
-/// Work on the batch's connection.
-pub(super) type Job = Box<dyn for<'s> FnOnce(&'s mut Session) -> Work<'s, ()> + Send>;
+/// Work on the batch's connection, or the reason why there is none.
+pub(super) type Job = Box<dyn for<'s> FnOnce(Result<&'s mut Session>) -> Work<'s, ()> + Send>;
 
 /// What a batch asks its receiver's task to do.
 pub(super) enum Order {
@@ -51,11 +53,12 @@ pub(super) enum Order {
 /// without counting as a roll back; what was done in the transaction is undone.
 #[derive(Debug)]
 pub struct Batch {
-    spec: ReceiveSpec,
+    spec: Box<ReceiveSpec>,
     queue: String,
     messages: Vec<Message>,
     earlier: Earlier,
     orders: mpsc::Sender<Order>,
+    state: Arc<TransactionState>,
     pub(super) afterwards: Afterwards,
 }
 
@@ -63,8 +66,9 @@ impl Batch {
     pub(super) fn new(spec: ReceiveSpec, received: Received) -> (Self, mpsc::Receiver<Order>) {
         let (orders, receiver) = mpsc::channel(1);
         let Received { messages, earlier, .. } = received;
-        let afterwards = Afterwards::default();
-        (Self { queue: spec.queue.quoted(), spec, messages, earlier, orders, afterwards }, receiver)
+        let (state, afterwards) = (Arc::default(), Afterwards::default());
+        let queue = spec.queue.quoted();
+        (Self { spec: Box::new(spec), queue, messages, earlier, orders, state, afterwards }, receiver)
     }
 
     /// The messages, in the order in which the server gave them.
@@ -90,7 +94,9 @@ impl Batch {
     /// Runs a statement in the receiving transaction; the values are `@P1`, `@P2`, and so on.
     ///
     /// # Errors
-    /// What the server answered. An error of a statement leaves the transaction open, unless it dooms it.
+    /// What the server answered. Most errors leave the transaction open, and the statement was undone. Some end it, such as a
+    /// deadlock or a failed conversion: everything that is asked of the batch after one of those fails with
+    /// [`ErrorKind::TransactionDoomed`], and nothing of it runs.
     ///
     /// # Cancellation
     /// Safe: the statement runs to its end, its results are thrown away.
@@ -215,6 +221,16 @@ impl Batch {
         self.decide(Order::GiveBack).await
     }
 
+    /// Whether nothing can be done in the transaction any more. Known once what was asked last has been answered.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.is_over()
+    }
+
+    /// Whether it is over because a statement took longer than it may, which is nobody's fault but the statement's.
+    pub(crate) fn has_timed_out(&self) -> bool {
+        self.state.has_timed_out()
+    }
+
     /// What is known of the first message, if it does not come from a queue.
     pub(crate) fn earlier(&self) -> Earlier {
         self.earlier
@@ -263,7 +279,7 @@ impl Batch {
         self.afterwards.clear();
         self.on_session(move |session| {
             Box::pin(async move {
-                session.rollback_to(statements::BEFORE_RECEIVE).await?;
+                session.batch(statements::GIVE_BACK_AND_GO_ON).await?;
                 for statement in &statements {
                     session.execute(statement).await?;
                 }
@@ -297,7 +313,7 @@ impl Batch {
         .await
     }
 
-    /// Ends a conversation because of a poison message; a later [`undo_handling`](Batch::undo_handling) keeps that.
+    /// Ends a conversation because of a poison message, if it has not ended yet; a later [`undo_handling`](Batch::undo_handling) keeps that.
     pub(crate) async fn end_poisoned(
         &mut self,
         conversation: ConversationHandle,
@@ -306,7 +322,10 @@ impl Batch {
     ) -> Result<()> {
         self.kept(move |session| {
             Box::pin(async move {
-                sending::end_with_error(session, Scope::Joined, conversation, code, &reason).await
+                match sending::end_with_error(session, Scope::Joined, conversation, code, &reason).await {
+                    Err(error) if !error.dialog_is_over() => Err(error),
+                    _ => Ok(()),
+                }
             })
         })
         .await
@@ -332,15 +351,21 @@ impl Batch {
         Received { messages: self.take_messages(), earlier: self.earlier, withheld: None }
     }
 
-    /// Lets the receiver's task run `work` on the connection and waits for its result.
+    /// Lets the receiver's task run `work` on the connection and waits for its result. Once the server has ended the
+    /// transaction nothing runs any more: it would be committed at once, by itself.
     pub(crate) async fn on_session<T: Send + 'static>(
         &mut self,
         work: impl for<'s> FnOnce(&'s mut Session) -> Work<'s, Result<T>> + Send + 'static,
     ) -> Result<T> {
         let (answer, result) = oneshot::channel();
+        let state = Arc::clone(&self.state);
         let job: Job = Box::new(move |session| {
             Box::pin(async move {
-                let _ = answer.send(work(session).await);
+                let done = match session {
+                    Ok(session) => state.work_in(session, work).await,
+                    Err(lost) => Err(lost),
+                };
+                let _ = answer.send(done);
             })
         });
         self.orders.send(Order::Run(job)).await.map_err(|_gone| gone())?;

@@ -10,6 +10,7 @@ mod link;
 mod overdue;
 mod partial;
 mod received;
+mod transaction;
 
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ struct Waiting {
     wait: Duration,
     /// How long a batch nobody asks for is kept before it is given back.
     hold: Duration,
+    /// How long a statement in a batch may take, if not as long as a wait and its slack.
+    statement: Option<Duration>,
 }
 
 impl Broker {
@@ -62,7 +65,7 @@ impl Broker {
         Receive {
             broker: self.clone(),
             spec: ReceiveSpec::new(queue),
-            waiting: Waiting { wait: DEFAULT_WAIT, hold: DEFAULT_HOLD },
+            waiting: Waiting { wait: DEFAULT_WAIT, hold: DEFAULT_HOLD, statement: None },
         }
     }
 }
@@ -86,6 +89,13 @@ impl Receive {
     /// go back to the queue, without counting as a roll back.
     pub fn hold(mut self, hold: Duration) -> Self {
         self.waiting.hold = hold;
+        self
+    }
+
+    /// How long one statement in a batch may take; as long as a [`wait`](Receive::wait) and 30 s if not set. One that takes
+    /// longer fails with [`ErrorKind::Timeout`], which ends the connection and the batch: the messages go back.
+    pub fn statement_timeout(mut self, limit: Duration) -> Self {
+        self.waiting.statement = Some(limit);
         self
     }
 

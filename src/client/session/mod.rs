@@ -96,6 +96,8 @@ pub(crate) struct Session {
     state: State,
     in_transaction: bool,
     is_altered: bool,
+    was_refused: bool,
+    has_timed_out: bool,
     request_timeout: Option<Duration>,
     max_body: Option<usize>,
     requests: RequestCounter,
@@ -138,6 +140,8 @@ impl Session {
             state: State::Clean,
             in_transaction: false,
             is_altered: false,
+            was_refused: false,
+            has_timed_out: false,
             request_timeout: None,
             max_body: options.max_body,
             requests,
@@ -156,6 +160,21 @@ impl Session {
     /// A request that passes the bound fails with `Timeout` and leaves the session unusable.
     pub(crate) fn set_request_timeout(&mut self, timeout: Option<Duration>) {
         self.request_timeout = timeout;
+    }
+
+    /// What bounds a request now.
+    pub(crate) fn request_timeout(&self) -> Option<Duration> {
+        self.request_timeout
+    }
+
+    /// Whether the server has answered a request with an error since this was asked last.
+    pub(crate) fn take_refused(&mut self) -> bool {
+        std::mem::take(&mut self.was_refused)
+    }
+
+    /// Whether it is unusable because a request took longer than its bound.
+    pub(crate) fn has_timed_out(&self) -> bool {
+        self.has_timed_out
     }
 
     /// Whether the last response was read to its end and no fault was seen.
@@ -274,6 +293,8 @@ impl Session {
             Err(_) => false,
         };
         self.state = if usable { State::Clean } else { State::Broken };
+        self.was_refused |= matches!(&outcome, Ok(Response { error: Some(_), .. }));
+        self.has_timed_out |= matches!(&outcome, Err(error) if error.kind() == ErrorKind::Timeout);
         self.last_used = Instant::now();
         outcome
     }

@@ -210,11 +210,12 @@ pub(crate) fn put_off_retry(failed: &Failed, delay: Duration) -> Statement<'_> {
     .bind_millis("@delay", delay)
 }
 
-/// In how many milliseconds the next retry of a queue is due; NULL when there is none.
+/// In how many milliseconds the next retry of a queue is due; NULL when there is none. One that is in somebody's hands is not
+/// waited for.
 pub(crate) fn next_retry(queue: &str) -> Statement<'_> {
     Statement::new(
-        "SELECT DATEDIFF_BIG(millisecond, SYSUTCDATETIME(), MIN(due)) AS wait FROM [ssbroker].[retries] WHERE queue_name = \
-         @queue;",
+        "SELECT DATEDIFF_BIG(millisecond, SYSUTCDATETIME(), MIN(due)) AS wait FROM [ssbroker].[retries] WITH (READPAST) \
+         WHERE queue_name = @queue;",
     )
     .bind("@queue", "nvarchar(300)", Argument::Text(queue))
 }

@@ -39,14 +39,14 @@ pub(crate) use dead_letters::{
 pub(crate) use handled::{forget_handled, note_handled};
 pub(crate) use ledger::{Due, NEXT_DUE, delay, delete_delayed, due_messages, prune_sent, send_once};
 pub(crate) use objects::enable_queue;
-pub(crate) use partial::{GIVE_BACK_AND_GO_ON, attempts_on};
+pub(crate) use partial::attempts_on;
 pub(crate) use pending::{
-    CAUSE_MESSAGES, PENDING_RIGHTS, count_pending, delivery_status, endpoint, note_unsent, pending_messages,
-    pending_messages_lent, take_cause,
+    BEFORE_CAUSE, CAUSE_MESSAGES, PENDING_RIGHTS, count_pending, delivery_status, endpoint, note_unsent,
+    pending_messages, pending_messages_lent, take_cause,
 };
 pub(crate) use receiving::{
-    BEFORE_HANDLING, BEFORE_RECEIVE, Bodies, COMMIT, GIVE_BACK, ROLL_BACK, ReceiveSpec, Selection,
-    UNDO_HANDLING, commit_and_receive, receive_fewer, receive_ready, wait_and_receive,
+    BEFORE_HANDLING, Bodies, COMMIT, GIVE_BACK, GIVE_BACK_AND_GO_ON, ROLL_BACK, ReceiveSpec, Selection,
+    TRANSACTION_STATE, UNDO_HANDLING, commit_and_receive, receive, receive_fewer,
 };
 pub(crate) use requests::{
     Remembered, WAITERS_TABLES, conclude_request, conversation_exists, forget_old_requests, forget_request,
@@ -151,8 +151,9 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Sent once on every new connection: an error of one statement must not end the batch, whatever the server's default.
-pub(crate) const SESSION_SETTINGS: &str = "SET XACT_ABORT OFF;";
+/// Sent once on every new connection, whatever the server's defaults: an error of one statement must not end the batch, and
+/// the rows a statement has changed must be counted.
+pub(crate) const SESSION_SETTINGS: &str = "SET XACT_ABORT, NOCOUNT OFF;";
 
 /// Checks a pooled connection that was idle, and rolls back what a careless user left open.
 pub(crate) const SESSION_CHECK: &str = "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION;";
@@ -168,6 +169,15 @@ pub(crate) fn queue_of(service: &ServiceName) -> Statement<'_> {
          q.object_id = v.service_queue_id JOIN sys.schemas AS s ON s.schema_id = q.schema_id WHERE v.name = @service;",
     )
     .bind("@service", "nvarchar(256)", Argument::Text(service.as_str()))
+}
+
+/// A queue as the catalog spells it; `queue` is quoted. One row, or none.
+pub(crate) fn queue_in_catalog(queue: &str) -> Statement<'_> {
+    Statement::new(
+        "SELECT s.name AS schema_name, q.name AS queue_name FROM sys.service_queues AS q JOIN sys.schemas AS s ON \
+         s.schema_id = q.schema_id WHERE q.object_id = OBJECT_ID(@queue);",
+    )
+    .bind("@queue", "nvarchar(300)", Argument::Text(queue))
 }
 
 /// The columns of RECEIVE that [`Message`](super::Message) is made from (specification section 2.3.1).

@@ -122,11 +122,17 @@ pub(crate) fn note_unsent<'a>(
     .bind("@body", "varbinary(max)", body)
 }
 
-/// What lies on a dialog that is over: takes it out of the queue, in the open transaction.
+/// Savepoint before a look at a dialog that is over. It may be set in the transaction of a batch, so it has a name of its own:
+/// the server goes back to the latest of a name, and the batch has to find the one it was received behind.
+pub(crate) const BEFORE_CAUSE: &str = "ssb_before_cause";
+
+/// What lies on a dialog that is over: takes it out of the queue, in the open transaction. Without one that can go on nothing
+/// is received: the server says why no savepoint can be set.
 pub(crate) fn take_cause(queue: &QueueName, handle: ConversationHandle) -> String {
     format!(
-        "SAVE TRANSACTION {}; RECEIVE TOP ({CAUSE_MESSAGES}) {} FROM {} WHERE conversation_handle = '{handle}';",
-        super::BEFORE_RECEIVE,
+        "IF XACT_STATE() <> 1 SAVE TRANSACTION {0} ELSE BEGIN SAVE TRANSACTION {0}; RECEIVE TOP ({CAUSE_MESSAGES}) {1} FROM \
+         {2} WHERE conversation_handle = '{handle}'; END;",
+        BEFORE_CAUSE,
         super::RECEIVE_COLUMNS,
         queue.quoted()
     )

@@ -154,39 +154,32 @@ fn deleted_columns() -> String {
     RECEIVE_COLUMNS.split(", ").map(|column| format!("deleted.{column}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Opens a transaction unless one is open, then waits for messages. One result set: the messages, none after the wait.
-pub(crate) fn wait_and_receive(spec: &ReceiveSpec, wait: Duration) -> String {
-    format!(
-        "{}IF @@TRANCOUNT = 0 BEGIN TRANSACTION; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION \
-         {BEFORE_HANDLING};",
-        spec.declarations(),
-        spec.take(Some(wait))
-    )
-}
-
-/// The same without waiting; when there is nothing, the transaction ends at once.
-pub(crate) fn receive_ready(spec: &ReceiveSpec) -> String {
+/// Opens a transaction unless one is open, then takes messages, or waits for some. One result set: the messages. When there
+/// are none the transaction ends at once, so that a receiver with nothing to do holds none open.
+pub(crate) fn receive(spec: &ReceiveSpec, wait: Option<Duration>) -> String {
     format!(
         "{}IF @@TRANCOUNT = 0 BEGIN TRANSACTION; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; IF @@ROWCOUNT = 0 COMMIT \
          TRANSACTION ELSE SAVE TRANSACTION {BEFORE_HANDLING};",
         spec.declarations(),
-        spec.take(None)
+        spec.take(wait)
     )
 }
 
 /// Commits, then takes what is ready in a new transaction, without waiting. The first result set is that of
-/// [`COMMIT`], so it arrives whatever becomes of the second, the messages.
+/// [`COMMIT`], so it arrives whatever becomes of the second, the messages. Nothing is received while a transaction is still
+/// open: its savepoints would not be found behind those of the new one.
 pub(crate) fn commit_and_receive(spec: &ReceiveSpec) -> String {
     format!(
-        "{}IF XACT_STATE() = 1 BEGIN COMMIT TRANSACTION; SELECT @@TRANCOUNT AS open_transactions; BEGIN TRANSACTION; \
-         SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION {BEFORE_HANDLING}; END \
+        "{}IF XACT_STATE() = 1 BEGIN COMMIT TRANSACTION; SELECT @@TRANCOUNT AS open_transactions; IF @@TRANCOUNT = 0 BEGIN \
+         BEGIN TRANSACTION; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION {BEFORE_HANDLING}; END; END \
          ELSE SELECT -1 AS open_transactions;",
         spec.declarations(),
         spec.take(None)
     )
 }
 
-/// Gives the messages of a group back and takes the first `count` of them again, in the same transaction.
+/// Gives the messages of a group back and takes the first `count` of them again, in the same transaction. Without one that
+/// can go on nothing is received: the server says why the roll back to the savepoint is not possible.
 pub(crate) fn receive_fewer(spec: &ReceiveSpec, group: ConversationGroup, count: u32) -> String {
     let selection = match spec.selection {
         Selection::NextGroup => Selection::Group(group),
@@ -194,8 +187,8 @@ pub(crate) fn receive_fewer(spec: &ReceiveSpec, group: ConversationGroup, count:
     };
     let fewer = ReceiveSpec { selection, max_messages: count, ..spec.clone() };
     format!(
-        "{}ROLLBACK TRANSACTION {BEFORE_RECEIVE}; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION \
-         {BEFORE_HANDLING};",
+        "{}{CLOSE_NESTED} IF XACT_STATE() <> 1 ROLLBACK TRANSACTION {BEFORE_RECEIVE} ELSE BEGIN ROLLBACK TRANSACTION \
+         {BEFORE_RECEIVE}; SAVE TRANSACTION {BEFORE_RECEIVE}; {}; SAVE TRANSACTION {BEFORE_HANDLING}; END;",
         fewer.declarations(),
         fewer.take(None)
     )
@@ -206,13 +199,24 @@ pub(crate) fn receive_fewer(spec: &ReceiveSpec, group: ConversationGroup, count:
 pub(crate) const COMMIT: &str = "IF XACT_STATE() = 1 BEGIN COMMIT TRANSACTION; SELECT @@TRANCOUNT AS \
      open_transactions; END ELSE SELECT -1 AS open_transactions;";
 
+/// Closes the transactions that a handler has begun inside ours and left open, so that ours is the one that ends.
+const CLOSE_NESTED: &str = "WHILE XACT_STATE() = 1 AND @@TRANCOUNT > 1 COMMIT TRANSACTION;";
+
 /// Gives all messages back and ends the transaction.
-pub(crate) const GIVE_BACK: &str = "ROLLBACK TRANSACTION ssb_before_receive; COMMIT TRANSACTION;";
+pub(crate) const GIVE_BACK: &str = "WHILE XACT_STATE() = 1 AND @@TRANCOUNT > 1 COMMIT TRANSACTION; ROLLBACK TRANSACTION \
+     ssb_before_receive; COMMIT TRANSACTION;";
+
+/// Gives all messages back within the transaction, which is not counted as a roll back of the queue (U-34, U-35).
+pub(crate) const GIVE_BACK_AND_GO_ON: &str = "WHILE XACT_STATE() = 1 AND @@TRANCOUNT > 1 COMMIT TRANSACTION; ROLLBACK \
+     TRANSACTION ssb_before_receive; SAVE TRANSACTION ssb_before_handling;";
 
 /// Undoes what a handler did; the messages stay received. The savepoint is set again, so that nothing hangs on whether it
 /// outlives the roll back.
-pub(crate) const UNDO_HANDLING: &str =
-    "ROLLBACK TRANSACTION ssb_before_handling; SAVE TRANSACTION ssb_before_handling;";
+pub(crate) const UNDO_HANDLING: &str = "WHILE XACT_STATE() = 1 AND @@TRANCOUNT > 1 COMMIT TRANSACTION; ROLLBACK \
+     TRANSACTION ssb_before_handling; SAVE TRANSACTION ssb_before_handling;";
+
+/// Whether a transaction is open that can go on. One row: `state`, 1 if so, 0 without one, -1 if it can only be rolled back.
+pub(crate) const TRANSACTION_STATE: &str = "SELECT CAST(XACT_STATE() AS int) AS state;";
 
 /// Rolls everything back, whatever is open.
 pub(crate) const ROLL_BACK: &str = "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION;";

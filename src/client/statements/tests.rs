@@ -71,7 +71,6 @@ fn every_text() -> Vec<String> {
     let mut texts: Vec<String> = statements.iter().map(|statement| statement.text().to_owned()).collect();
     texts.extend([SESSION_SETTINGS, SESSION_CHECK, BROKER_INSTANCE].map(str::to_owned));
     texts.extend([save_transaction("r"), rollback_to("r")]);
-    texts.push(GIVE_BACK_AND_GO_ON.to_owned());
     texts.extend(receiving_texts());
     texts.extend(table_texts());
     texts.extend(request_texts());
@@ -153,12 +152,13 @@ fn receiving_texts() -> Vec<String> {
     let plain = selections.map(|selection| (selection, Bodies::All));
     for (selection, bodies) in plain.into_iter().chain([(next, Bodies::Stored), (next, Bodies::UpTo(9))]) {
         let spec = ReceiveSpec { selection, bodies, ..ReceiveSpec::new(queue.clone()) };
-        texts.push(wait_and_receive(&spec, Duration::from_secs(30)));
-        texts.push(receive_ready(&spec));
+        texts.push(receive(&spec, Some(Duration::from_secs(30))));
+        texts.push(receive(&spec, None));
         texts.push(commit_and_receive(&spec));
         texts.push(receive_fewer(&spec, group, 1));
     }
-    texts.extend([COMMIT, GIVE_BACK, UNDO_HANDLING, ROLL_BACK, MESSAGE_TABLES].map(str::to_owned));
+    texts.extend([COMMIT, GIVE_BACK, GIVE_BACK_AND_GO_ON, UNDO_HANDLING].map(str::to_owned));
+    texts.extend([TRANSACTION_STATE, ROLL_BACK, MESSAGE_TABLES].map(str::to_owned));
     texts.extend(message_table_texts());
     texts
 }
@@ -201,6 +201,7 @@ fn message_table_texts() -> Vec<String> {
         note_handled("[dbo].[q]", lease),
         forget_handled("[dbo].[q]", second, 1000),
         queue_of(&service),
+        queue_in_catalog("[q]"),
     ];
     statements.extend(LEDGER_SIZES.map(|size| open_ledger(&vec![received(); size])));
     statements.iter().map(|statement| statement.text().to_owned()).collect()
@@ -361,6 +362,46 @@ fn a_batch_uses_the_smallest_text_that_holds_it_and_its_text_does_not_depend_on_
     assert_eq!(text(6), text(20));
     assert_eq!(text(2), text(5));
     assert_ne!(text(5), text(6));
+}
+
+/// Outside a transaction RECEIVE would commit by itself: the messages would be gone.
+#[tokio::test]
+async fn what_is_received_inside_a_transaction_is_not_received_without_one() {
+    let emulator = ssbroker_emulator::Emulator::start().await.unwrap();
+    let broker = crate::client::Broker::connect(&emulator.connection_string("msdb")).await.unwrap();
+    let objects = "CREATE QUEUE q; CREATE SERVICE [//s] ON QUEUE q ([DEFAULT]); DECLARE @h uniqueidentifier; BEGIN DIALOG @h \
+                   FROM SERVICE [//s] TO SERVICE N'//s' WITH ENCRYPTION = OFF; SEND ON CONVERSATION @h (0x01);";
+    broker.batch(objects).await.unwrap();
+    let look = "SELECT conversation_handle, conversation_group_id FROM q";
+    let rows = broker.execute(look, &[]).await.unwrap();
+    let row = rows.first_row().unwrap();
+    let queue = QueueName::new("q").unwrap();
+    let (handle, group) =
+        (row.get("conversation_handle").unwrap(), row.get("conversation_group_id").unwrap());
+    let fewer = receive_fewer(&ReceiveSpec::new(queue.clone()), ConversationGroup::from_uuid(group), 1);
+    for (text, number) in [(fewer, 3903), (take_cause(&queue, handle), 628)] {
+        assert_eq!(broker.batch(&text).await.unwrap_err().server_number(), Some(number), "{text}");
+        assert_eq!(broker.execute(look, &[]).await.unwrap().into_rows().len(), 1, "{text}");
+    }
+}
+
+/// A batch that is given back goes to the latest savepoint of that name, which must be the one before its RECEIVE.
+#[test]
+fn a_look_at_a_dead_dialog_in_a_batch_does_not_hide_the_savepoint_of_the_batch() {
+    let queue = QueueName::in_schema("dbo", "q").unwrap();
+    let look = take_cause(&queue, ConversationHandle::from_uuid(uuid::Uuid::from_u128(2)));
+    let saved = |text: &str| -> Vec<String> {
+        let after = text.split("SAVE TRANSACTION ").skip(1);
+        after.map(|rest| rest.split([';', ' ']).next().unwrap().to_owned()).collect()
+    };
+    let received = saved(&receive(&ReceiveSpec::new(queue.clone()), None));
+    assert!(!received.is_empty() && saved(&look).iter().all(|name| !received.contains(name)), "{look}");
+}
+
+/// Leases and counts of pruned rows read how many rows a statement has changed; a server may have NOCOUNT as its default.
+#[test]
+fn a_session_counts_rows_whatever_the_servers_default_is() {
+    assert!(SESSION_SETTINGS.contains("NOCOUNT") && SESSION_SETTINGS.ends_with(" OFF;"));
 }
 
 #[test]

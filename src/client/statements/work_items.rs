@@ -94,11 +94,14 @@ pub(crate) fn park_work_item<'a>(
     .bind("@reason", "nvarchar(2000)", Argument::Text(reason))
 }
 
-/// In how many milliseconds the next item of a queue may be free; NULL when the queue has none.
+/// In how many milliseconds the next item of a queue that is the first of its group may be free; NULL when the queue has none.
+/// One that is being completed is not waited for.
 pub(crate) fn next_work_item(queue: &str) -> Statement<'_> {
     Statement::new(
-        "SELECT DATEDIFF_BIG(millisecond, SYSUTCDATETIME(), MIN(CASE WHEN lease IS NOT NULL AND leased_until > due THEN \
-         leased_until ELSE due END)) AS wait FROM [ssbroker].[work_items] WHERE queue_name = @queue;",
+        "SELECT DATEDIFF_BIG(millisecond, SYSUTCDATETIME(), MIN(CASE WHEN w.lease IS NOT NULL AND w.leased_until > w.due THEN \
+         w.leased_until ELSE w.due END)) AS wait FROM [ssbroker].[work_items] AS w WITH (READPAST) WHERE w.queue_name = @queue \
+         AND NOT EXISTS (SELECT 1 FROM [ssbroker].[work_items] AS e WITH (READPAST) WHERE e.queue_name = w.queue_name AND \
+         e.conversation_group_id = w.conversation_group_id AND e.id < w.id);",
     )
     .bind("@queue", "nvarchar(300)", Argument::Text(queue))
 }

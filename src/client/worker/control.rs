@@ -1,11 +1,13 @@
 //! The reins of a running worker: pause, resume, stop, and what it has done so far.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
+
+use crate::client::error::Result;
 
 /// Steers a worker from outside; made by [`Worker::handle`](super::Worker::handle). Clones steer the same worker.
 #[derive(Clone, Debug)]
@@ -101,6 +103,7 @@ pub(super) struct Control {
     /// The queue is drained: helpers end when they have nothing left to do.
     pub(super) drained: CancellationToken,
     pub(super) paused: watch::Sender<bool>,
+    activity: Mutex<Activity>,
     /// Messages were stored, or an item of a group is done with.
     pub(super) stored: Notify,
     pub(super) counters: Counters,
@@ -113,6 +116,7 @@ impl Control {
             cut: CancellationToken::new(),
             drained: CancellationToken::new(),
             paused: watch::Sender::new(false),
+            activity: Mutex::new(Activity { in_hand: 0, last: Instant::now() }),
             stored: Notify::new(),
             counters: Counters::default(),
         }
@@ -121,6 +125,40 @@ impl Control {
     /// Whether new messages may be taken right now.
     pub(super) fn is_taking(&self) -> bool {
         !self.stop.is_cancelled() && !*self.paused.borrow()
+    }
+
+    /// Time that was lost to an error is not time in which nothing came.
+    pub(super) fn begin_anew(&self) {
+        self.with_activity(|activity| activity.last = Instant::now());
+    }
+
+    /// How long a reader waits for a message before it asks whether the worker is idle: until that can be so.
+    pub(super) fn patience(&self, idle: Duration) -> Duration {
+        let rest = self.quiet_since().map_or(idle, |since| idle.saturating_sub(since.elapsed()));
+        if rest.is_zero() { idle } else { rest }
+    }
+
+    /// Whether nobody has had a message for so long, and none has come while `waits` found that nothing waits in a table.
+    pub(super) async fn is_quiet_for(
+        &self,
+        idle: Duration,
+        waits: impl AsyncFnOnce() -> Result<bool>,
+    ) -> Result<bool> {
+        let since = self.quiet_since();
+        if since.is_none_or(|since| since.elapsed() < idle) || waits().await? {
+            return Ok(false);
+        }
+        Ok(self.quiet_since() == since)
+    }
+
+    /// Since when no message is in hand; `None` while one is.
+    fn quiet_since(&self) -> Option<Instant> {
+        self.with_activity(|activity| (activity.in_hand == 0).then_some(activity.last))
+    }
+
+    /// The lock is held for one look; what a panicking thread left is still whole.
+    fn with_activity<T>(&self, look: impl FnOnce(&mut Activity) -> T) -> T {
+        look(&mut self.activity.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Ready when the worker is paused.
@@ -136,6 +174,32 @@ impl Control {
             _ = paused.wait_for(|paused| !*paused) => {}
             () = self.stop.cancelled() => {}
         }
+    }
+}
+
+/// How many batches or items are in hand, and when the last one was.
+#[derive(Debug)]
+struct Activity {
+    in_hand: usize,
+    last: Instant,
+}
+
+/// Something that is in hand, until this is dropped.
+pub(super) struct InHand(Arc<Control>);
+
+impl InHand {
+    pub(super) fn new(control: &Arc<Control>) -> Self {
+        control.with_activity(|activity| activity.in_hand += 1);
+        Self(Arc::clone(control))
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        self.0.with_activity(|activity| {
+            activity.in_hand -= 1;
+            activity.last = Instant::now();
+        });
     }
 }
 

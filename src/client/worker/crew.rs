@@ -108,23 +108,40 @@ impl<H> Crew<H> {
         }
     }
 
-    /// Waits until a retry may be due; `None` when there is none and none can come any more.
-    pub(super) async fn until_next_retry(&self) -> Result<Option<()>> {
-        let mut session = self.broker.session().await?;
-        let results = session.execute(&statements::next_retry(&self.queue)).await?;
-        drop(session);
-        let due = results.first_row().map(|row| row.get::<Option<i64>>("wait")).transpose()?.flatten();
-        if due.is_none() && self.control.drained.is_cancelled() {
-            return Ok(None);
-        }
-        let due = due.map(|wait| Duration::from_millis(wait.max(1).unsigned_abs()));
-        let pause = due.unwrap_or(LOOK_AT_RETRIES).min(LOOK_AT_RETRIES);
+    /// Waits until a retry may be due, or the worker is to end.
+    pub(super) async fn until_next_retry(&self) -> Result<()> {
+        let pause = self.next_retry().await?.unwrap_or(LOOK_AT_RETRIES).min(LOOK_AT_RETRIES);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = self.put_off.notified() => {}
             () = self.control.stop.cancelled() => {}
-            () = self.control.drained.cancelled(), if !self.control.drained.is_cancelled() => {}
+            () = self.control.drained.cancelled() => {}
         }
-        Ok(Some(()))
+        Ok(())
+    }
+
+    /// Whether nobody of the worker has had a message for so long, and nothing is put off that would come back. Then the
+    /// worker is over, all readers at once: as long as one of them lives the queue is read.
+    pub(super) async fn is_drained(&self, idle: Duration) -> Result<bool> {
+        let puts_off = self.settings.poison.retries().is_some();
+        let over =
+            self.control.is_quiet_for(idle, async || Ok(puts_off && self.next_retry().await?.is_some()));
+        Ok(self.control.drained.is_cancelled() || over.await?)
+    }
+
+    /// In how long the next retry is due, if there is any.
+    async fn next_retry(&self) -> Result<Option<Duration>> {
+        let mut session = self.broker.session().await?;
+        let results = session.execute(&statements::next_retry(&self.queue)).await?;
+        let due = results.first_row().map(|row| row.get::<Option<i64>>("wait")).transpose()?.flatten();
+        Ok(due.map(|wait| Duration::from_millis(wait.max(1).unsigned_abs())))
+    }
+
+    /// Waits, unless the worker is to stop.
+    pub(super) async fn pause(&self, pause: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = self.control.stop.cancelled() => {}
+        }
     }
 }

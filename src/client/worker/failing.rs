@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::control::count;
 use super::crew::{Crew, Taken};
+use super::failure::reason_of;
 use super::handler::Handler;
 use super::handling::{HandlerFailure, attempts_in};
 use crate::client::error::{Error, ErrorKind, Result};
@@ -12,6 +13,7 @@ use crate::client::message::Message;
 use crate::client::poison::{DeadLetterCause, Failure, PoisonAction, Verdict, Wish};
 use crate::client::pool::random_fraction;
 use crate::client::receive::Batch;
+use crate::client::retry::Backoff;
 use crate::client::statements::{self, Failed, Statement};
 use crate::client::telemetry::{self, PutAside};
 
@@ -22,22 +24,28 @@ const POISON_CODE: i32 = 1;
 /// off at five.
 const MOST_DOOMED: u32 = 3;
 
+/// The pauses after failures that do not count.
+const SPARED: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
+
 /// What became of a batch one of whose messages failed.
 pub(super) enum Fate {
     /// It went back to the queue.
     GivenBack,
     /// The message was put aside; the batch goes on without it.
     GoesOn(Batch),
+    /// It holds the messages before the failed one only, which are handled anew.
+    Shortened(Batch),
 }
 
 impl<H: Handler> Crew<H> {
     /// Undoes the handlers' work and does what the policy says.
     ///
-    /// A connection that was lost is not the message's fault and comes back as the error.
+    /// A connection that was lost is not the message's fault and comes back as the error, unless it was given up because a
+    /// statement of the handler took too long.
     pub(super) async fn fail(
         &self,
         mut batch: Batch,
-        taken: &Taken,
+        taken: &mut Taken,
         failure: HandlerFailure,
     ) -> Result<Fate> {
         let message = &taken.messages[failure.position];
@@ -46,14 +54,21 @@ impl<H: Handler> Crew<H> {
             tracing::warn!(conversation = %message.conversation, sequence = message.sequence_number, reason, "a message failed");
         }
         if let Err(doomed) = batch.undo_handling().await {
-            if doomed.is_connection_lost() || doomed.kind() == ErrorKind::Closed {
+            let is_gone = doomed.is_connection_lost() || doomed.kind() == ErrorKind::Closed;
+            if is_gone && !batch.has_timed_out() {
                 return Err(doomed);
             }
-            return self.fail_doomed(batch, taken, failure, doomed).await;
+            tracing::warn!(%doomed, "the handler's transaction cannot go on");
+            batch.give_back().await?;
+            self.count_rolled_back(taken, &failure).await?;
+            return Ok(Fate::GivenBack);
         }
         let earlier = self.earlier_attempts(&mut batch, taken, message).await?;
         let verdict = self.judge(taken, earlier, &failure);
-        self.failed.note(message, (earlier - taken.earlier.attempts).saturating_add(1));
+        // The attempt of a message that is put aside counts with its row, and is undone with it.
+        if verdict == Verdict::TryAgain {
+            self.failed.note(message, (earlier - taken.earlier.attempts).saturating_add(1));
+        }
         self.carry_out(batch, taken, failure, verdict).await
     }
 
@@ -71,7 +86,7 @@ impl<H: Handler> Crew<H> {
     async fn carry_out(
         &self,
         mut batch: Batch,
-        taken: &Taken,
+        taken: &mut Taken,
         failure: HandlerFailure,
         verdict: Verdict,
     ) -> Result<Fate> {
@@ -97,6 +112,10 @@ impl<H: Handler> Crew<H> {
                 self.park(&mut batch, taken, attempts, cause, failure).await?;
             }
             Verdict::EndConversation { attempts } => {
+                let before = &taken.messages[..failure.position];
+                if before.iter().any(|earlier| earlier.conversation == conversation) {
+                    return self.shorten(batch, taken, failure).await;
+                }
                 let reason = failure.reason.as_str();
                 tracing::error!(%conversation, attempts, reason, "a poisoned conversation was ended");
                 batch.end_poisoned(conversation, POISON_CODE, failure.reason).await?;
@@ -104,8 +123,17 @@ impl<H: Handler> Crew<H> {
                 count(&self.control.counters.ended);
             }
         }
-        self.failed.forget(message);
         Ok(Fate::GoesOn(batch))
+    }
+
+    /// Before a conversation is ended its earlier messages are handled and committed, so that what answers them arrives. The
+    /// poison message comes back alone and is not tried again.
+    async fn shorten(&self, mut batch: Batch, taken: &mut Taken, failure: HandlerFailure) -> Result<Fate> {
+        let message = &taken.messages[failure.position];
+        self.failed.give_up(message, self.settings.poison.max_attempts(), failure.reason);
+        let count = u32::try_from(failure.position).unwrap_or(u32::MAX);
+        taken.messages = batch.shorten(message.group, count).await?;
+        Ok(Fate::Shortened(batch))
     }
 
     /// A conversation whose last message cannot be treated is over all the same.
@@ -147,33 +175,60 @@ impl<H: Handler> Crew<H> {
         Vec::new()
     }
 
-    /// The transaction can only be rolled back, which the server counts; the attempt is counted on another connection.
-    async fn fail_doomed(
-        &self,
-        batch: Batch,
-        taken: &Taken,
-        failure: HandlerFailure,
-        doomed: Error,
-    ) -> Result<Fate> {
+    /// The handlers' transaction could not be committed, through no error that a handler has told. Alone a message is at
+    /// fault; of several none is counted, and each is handled alone from now on.
+    pub(super) async fn fail_commit(&self, taken: &Taken, error: &Error) -> Result<()> {
+        tracing::warn!(queue = self.queue, %error, "what handlers did cannot be committed");
+        count(&self.control.counters.failures);
+        if taken.messages.len() == 1 {
+            let (reason, wish) = (reason_of(error), Wish::None);
+            let failure = HandlerFailure { position: 0, reason, wish, is_transient: false };
+            return self.count_rolled_back(taken, &failure).await;
+        }
+        self.failed.count_doomed();
+        self.uncount(taken).await;
+        taken.messages.iter().for_each(|message| self.failed.suspect(message));
+        Ok(())
+    }
+
+    /// The transaction has been rolled back as a whole, which the server counts if its messages came from the queue; the
+    /// attempt is counted on another connection.
+    async fn count_rolled_back(&self, taken: &Taken, failure: &HandlerFailure) -> Result<()> {
         let message = &taken.messages[failure.position];
-        tracing::warn!(%doomed, "the handler's error doomed the transaction");
-        batch.give_back().await?;
-        let mut attempts = self.failed.attempts(message).saturating_add(1);
-        let is_last = self.failed.count_doomed() >= MOST_DOOMED;
         if taken.earlier.is_retry {
-            attempts = self.put_off_doomed(taken, &failure).await?;
-        } else if self.settings.poison.counts_in_table() {
-            self.aside(&self.counting(taken, &failure)).await?;
-            let mut session = self.broker.session().await?;
-            let counted = session.execute(&statements::read_attempts(message)).await?;
-            attempts = attempts.max(attempts_in(&counted)?);
+            self.failed.note(message, self.put_off_doomed(taken, failure).await?);
+            return Ok(());
         }
+        let is_last = self.failed.count_doomed() >= MOST_DOOMED;
+        if failure.is_transient
+            && !is_last
+            && let Some(before) = self.failed.spare(message)
+        {
+            self.uncount(taken).await;
+            self.pause(SPARED.delay(before, random_fraction())).await;
+            return Ok(());
+        }
+        let attempts = self.count_elsewhere(taken, failure).await?;
         if is_last {
-            attempts = attempts.max(self.settings.poison.max_attempts());
+            self.failed.note(message, attempts.max(self.settings.poison.max_attempts()));
             self.set_urgent(message.conversation);
+        } else {
+            self.failed.note(message, attempts);
         }
-        self.failed.note(message, attempts);
-        Ok(Fate::GivenBack)
+        Ok(())
+    }
+
+    /// Counts an attempt outside the receiving transaction; answers how many there are.
+    async fn count_elsewhere(&self, taken: &Taken, failure: &HandlerFailure) -> Result<u32> {
+        let message = &taken.messages[failure.position];
+        let known = self.failed.attempts(message).saturating_add(1);
+        if !self.settings.poison.counts_in_table() {
+            return Ok(known);
+        }
+        self.aside(&self.counting(taken, failure)).await?;
+        let mut session = self.broker.session().await?;
+        let counted = session.execute(&statements::read_attempts(message)).await?;
+        Ok(known.max(attempts_in(&counted)?))
     }
 
     /// The row of a message that was put off is back; it gets its next time. Answers the attempts to remember.

@@ -16,7 +16,7 @@ type Key = (ConversationHandle, i64);
 
 /// Attempts of messages that failed in this process, or are known from the ledger to have been tried.
 ///
-/// Such a message is handled alone, so that its neighbours are not handled again and again with it. The count in the
+/// Such a message, and one that was in a batch with an unknown culprit, is handled alone, so that its neighbours are not handled again and again with it. The count in the
 /// database decides where there is one; this one is needed before a handler runs.
 #[derive(Debug, Default)]
 pub(super) struct FailedMessages {
@@ -25,16 +25,66 @@ pub(super) struct FailedMessages {
 
 #[derive(Debug, Default)]
 struct Known {
-    attempts: HashMap<Key, u32>,
+    tries: HashMap<Key, Tries>,
     in_order: VecDeque<Key>,
     /// Transactions in a row that had to be rolled back as a whole.
     doomed: u32,
 }
 
+#[derive(Debug, Default)]
+struct Tries {
+    /// Those that count.
+    attempts: u32,
+    /// Those that do not, since they failed through nobody's fault.
+    spared: u32,
+    /// Why there is to be no other one, if that is decided.
+    given_up: Option<String>,
+}
+
+/// So many attempts of a message may fail through nobody's fault before they count.
+const MOST_SPARED: u32 = 2;
+
 impl FailedMessages {
     /// How often the message was tried.
     pub(super) fn attempts(&self, message: &Message) -> u32 {
-        self.with(|known| known.attempts.get(&key(message)).copied().unwrap_or(0))
+        self.with(|known| known.tries.get(&key(message)).map_or(0, |tries| tries.attempts))
+    }
+
+    /// Whether the message has to be handled alone.
+    pub(super) fn is_suspect(&self, message: &Message) -> bool {
+        self.with(|known| known.tries.contains_key(&key(message)))
+    }
+
+    /// Has the message handled alone from now on, without an attempt counted.
+    pub(super) fn suspect(&self, message: &Message) {
+        self.with(|known| known.enter(key(message), |_tries| {}));
+    }
+
+    /// Remembers that it is not to be tried again, and why.
+    pub(super) fn give_up(&self, message: &Message, count: u32, reason: String) {
+        self.with(|known| {
+            known.enter(key(message), |tries| {
+                tries.attempts = count;
+                tries.given_up = Some(reason);
+            });
+        });
+    }
+
+    /// Why it was given up.
+    pub(super) fn reason(&self, message: &Message) -> Option<String> {
+        self.with(|known| known.tries.get(&key(message))?.given_up.clone())
+    }
+
+    /// Whether this failure, which was nobody's fault, need not count; answers how many there were before.
+    pub(super) fn spare(&self, message: &Message) -> Option<u32> {
+        self.with(|known| {
+            let mut before = 0;
+            known.enter(key(message), |tries| {
+                before = tries.spared;
+                tries.spared += 1;
+            });
+            (before < MOST_SPARED).then_some(before)
+        })
     }
 
     /// Remembers that it was tried so often.
@@ -44,26 +94,7 @@ impl FailedMessages {
 
     /// Remembers a message of which only the identity is known.
     pub(super) fn note_key(&self, key: Key, count: u32) {
-        self.with(|known| {
-            if known.attempts.insert(key, count).is_none() {
-                known.in_order.push_back(key);
-            }
-            while known.attempts.len() > MOST_REMEMBERED {
-                let Some(oldest) = known.in_order.pop_front() else { return };
-                known.attempts.remove(&oldest);
-            }
-        });
-    }
-
-    /// Forgets a message that is done with; answers whether it was known.
-    pub(super) fn forget(&self, message: &Message) -> bool {
-        self.with(|known| {
-            if known.attempts.remove(&key(message)).is_none() {
-                return false;
-            }
-            known.in_order.retain(|each| *each != key(message));
-            true
-        })
+        self.with(|known| known.enter(key, |tries| tries.attempts = count));
     }
 
     /// Counts a transaction that was rolled back as a whole; answers how many there were in a row.
@@ -74,14 +105,36 @@ impl FailedMessages {
         })
     }
 
-    /// A transaction with messages was committed: the server counts roll backs anew, and so do we.
-    pub(super) fn committed(&self) {
-        self.with(|known| known.doomed = 0);
+    /// A transaction with these messages was committed: they are done with, and the server counts roll backs anew, as we do.
+    pub(super) fn committed(&self, messages: &[Message]) {
+        self.with(|known| {
+            known.doomed = 0;
+            for key in messages.iter().map(key) {
+                if known.tries.remove(&key).is_some() {
+                    known.in_order.retain(|each| *each != key);
+                }
+            }
+        });
     }
 
     /// The lock is held for one look; what a panicking thread left is still whole.
     fn with<T>(&self, look: impl FnOnce(&mut Known) -> T) -> T {
         look(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Known {
+    /// Changes what is known of a message; the oldest makes room for a new one.
+    fn enter(&mut self, key: Key, change: impl FnOnce(&mut Tries)) {
+        let in_order = &mut self.in_order;
+        change(self.tries.entry(key).or_insert_with(|| {
+            in_order.push_back(key);
+            Tries::default()
+        }));
+        while self.tries.len() > MOST_REMEMBERED {
+            let Some(oldest) = self.in_order.pop_front() else { return };
+            self.tries.remove(&oldest);
+        }
     }
 }
 
@@ -156,8 +209,8 @@ mod tests {
         let handle = ConversationHandle::from_uuid(uuid::Uuid::nil());
         (0..=MOST_REMEMBERED as i64).for_each(|number| failed.note_key((handle, number), 1));
         failed.with(|known| {
-            assert_eq!(known.attempts.len(), MOST_REMEMBERED);
-            assert!(!known.attempts.contains_key(&(handle, 0)));
+            assert_eq!(known.tries.len(), MOST_REMEMBERED);
+            assert!(!known.tries.contains_key(&(handle, 0)));
         });
     }
 }

@@ -17,7 +17,7 @@ use super::delivery::Delivery;
 use super::failing::Fate;
 use super::failure::{panic_reason, reason_of, too_long, within};
 use super::handler::{Handler, HandlerError};
-use crate::client::error::Result;
+use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::handled::is_repeated;
 use crate::client::message::Message;
 use crate::client::poison::{PoisonAction, Wish};
@@ -27,6 +27,9 @@ use crate::client::telemetry;
 
 /// The pause before a message that had to wait is looked at again.
 const MOMENT: Duration = Duration::from_millis(20);
+
+/// The reason of a handler that treated the error by which the server ended its transaction.
+const HIDDEN_END: &str = "the server ended the transaction after an error that the handler did not pass on";
 
 /// How far the work on a batch is.
 #[derive(Debug, Default)]
@@ -54,6 +57,34 @@ pub(super) struct HandlerFailure {
     pub(super) position: usize,
     pub(super) reason: String,
     pub(super) wish: Wish,
+    /// The server said that it is nobody's fault: a deadlock, for one.
+    pub(super) is_transient: bool,
+}
+
+/// Why one message failed.
+struct Unhandled {
+    reason: String,
+    wish: Wish,
+    is_transient: bool,
+}
+
+impl Unhandled {
+    fn new(reason: impl Into<String>, wish: Wish) -> Self {
+        Self { reason: reason.into(), wish, is_transient: false }
+    }
+
+    fn at(self, position: usize) -> HandlerFailure {
+        let Self { reason, wish, is_transient } = self;
+        HandlerFailure { position, reason, wish, is_transient }
+    }
+}
+
+impl From<HandlerError> for Unhandled {
+    fn from(error: HandlerError) -> Self {
+        let known = error.cause().downcast_ref::<Error>();
+        let is_transient = known.is_some_and(|known| known.kind() == ErrorKind::Transient);
+        Self { reason: reason_of(error.cause()), wish: error.wish(), is_transient }
+    }
 }
 
 impl<H: Handler> Crew<H> {
@@ -76,14 +107,20 @@ impl<H: Handler> Crew<H> {
                     let position = failure.position;
                     match self.fail(batch, taken, failure).await? {
                         Fate::GivenBack => return Ok(None),
-                        Fate::GoesOn(same) => batch = same,
+                        Fate::GoesOn(same) => {
+                            batch = same;
+                            progress.aside.extend(self.put_aside(&taken.messages, position));
+                            progress.keep_at = Some(position);
+                        }
+                        Fate::Shortened(same) => {
+                            batch = same;
+                            progress = Progress::default();
+                        }
                     }
-                    progress.aside.extend(self.put_aside(&taken.messages, position));
-                    progress.keep_at = Some(position);
                 }
             }
         }
-        self.forget(&mut batch, taken).await?;
+        self.forget(&mut batch, taken, &progress.aside).await?;
         Ok(Some(batch))
     }
 
@@ -107,7 +144,7 @@ impl<H: Handler> Crew<H> {
     /// The position of the first message that was tried before. If there is none the ledger has counted all of them.
     async fn first_suspect(&self, taken: &mut Taken) -> Result<Option<usize>> {
         let suspect =
-            |messages: &[Message]| messages.iter().position(|message| self.failed.attempts(message) > 0);
+            |messages: &[Message]| messages.iter().position(|message| self.failed.is_suspect(message));
         let known = suspect(&taken.messages);
         if known.is_some() || !self.settings.poison.has_ledger() {
             return Ok(known);
@@ -150,15 +187,16 @@ impl<H: Handler> Crew<H> {
                 }
                 continue;
             }
-            let failed = |reason, wish| Ok(Run::Failed(HandlerFailure { position, reason, wish }));
             if self.has_had_all(message) {
-                return failed("no attempt came to an end".to_owned(), Wish::Interrupted);
+                let reason = self.failed.reason(message);
+                let reason = reason.unwrap_or_else(|| "no attempt came to an end".to_owned());
+                return Ok(Run::Failed(Unhandled::new(reason, Wish::Interrupted).at(position)));
             }
             tokio::select! {
                 treated = self.handle_one(batch, taken, message) => match treated {
                     Ok(()) => {}
-                    Err((_, Wish::NotNow)) => return Ok(Run::NotNow),
-                    Err((reason, wish)) => return failed(reason, wish),
+                    Err(Unhandled { wish: Wish::NotNow, .. }) => return Ok(Run::NotNow),
+                    Err(failed) => return Ok(Run::Failed(failed.at(position))),
                 },
                 () = self.control.cut.cancelled() => return Ok(Run::Cut),
             }
@@ -190,13 +228,9 @@ impl<H: Handler> Crew<H> {
         Run::Done
     }
 
-    /// Treats one message. An error, a panic or a time-out of the handler comes back as its reason.
-    async fn handle_one(
-        &self,
-        batch: &mut Batch,
-        taken: &Taken,
-        message: &Message,
-    ) -> Result<(), (String, Wish)> {
+    /// Treats one message. An error, a panic or a time-out of the handler comes back as its reason; so does a transaction that
+    /// has ended under a handler which said nothing of it.
+    async fn handle_one(&self, batch: &mut Batch, taken: &Taken, message: &Message) -> Result<(), Unhandled> {
         self.ask_breaker(message)?;
         let attempt = taken.earlier.attempts + self.failed.attempts(message) + 1;
         let mut delivery = Delivery { message, batch, attempt };
@@ -205,31 +239,32 @@ impl<H: Handler> Crew<H> {
         let limit = self.settings.handler_timeout;
         let treating = AssertUnwindSafe(self.treat(&mut delivery)).catch_unwind().instrument(span);
         let treated = match within(limit, treating).await {
+            Some(Ok(Ok(()))) if batch.is_over() => Err(Unhandled::new(HIDDEN_END, Wish::None)),
             Some(Ok(Ok(()))) => Ok(()),
-            Some(Ok(Err(error))) => Err((reason_of(error.cause()), error.wish())),
-            Some(Err(panic)) => Err((panic_reason(panic.as_ref()), Wish::None)),
-            None => Err((too_long(limit), Wish::TimedOut)),
+            Some(Ok(Err(error))) => Err(error.into()),
+            Some(Err(panic)) => Err(Unhandled::new(panic_reason(panic.as_ref()), Wish::None)),
+            None => Err(Unhandled::new(too_long(limit), Wish::TimedOut)),
         };
         drop(active);
         let took = begun.elapsed();
         telemetry::handled(&self.queue, took, treated.is_ok());
         self.control.counters.handled(took);
-        self.tell_breaker(message, treated.as_ref().map_err(|(_, wish)| *wish));
-        treated.inspect_err(|(_, wish)| {
-            if *wish != Wish::NotNow {
+        self.tell_breaker(message, treated.as_ref().map_err(|failed| failed.wish));
+        treated.inspect_err(|failed| {
+            if failed.wish != Wish::NotNow {
                 count(&self.control.counters.failures);
             }
         })
     }
 
     /// Whether the breaker lets the message through.
-    fn ask_breaker(&self, message: &Message) -> Result<(), (String, Wish)> {
+    fn ask_breaker(&self, message: &Message) -> Result<(), Unhandled> {
         let breaker = self.breaker.as_ref().filter(|_| message.is_user_message());
         match breaker.and_then(|breaker| breaker.wait(&message.message_type, Instant::now())) {
             None => Ok(()),
             Some(wait) => {
                 let reason = format!("messages of type {} are not handled for now", message.message_type);
-                Err((reason, Wish::Blocked(wait)))
+                Err(Unhandled::new(reason, Wish::Blocked(wait)))
             }
         }
     }
@@ -279,18 +314,21 @@ impl<H: Handler> Crew<H> {
         (position..messages.len()).filter(goes).collect()
     }
 
-    /// Forgets the attempts of messages that are done with, in their transaction.
-    async fn forget(&self, batch: &mut Batch, taken: &Taken) -> Result<()> {
-        let known: Vec<&Message> =
-            taken.messages.iter().filter(|message| self.failed.forget(message)).collect();
-        if !self.settings.poison.counts_in_table() {
+    /// Forgets the attempts of messages that are done with, in their transaction. Those that were parked are forgotten.
+    async fn forget(&self, batch: &mut Batch, taken: &Taken, aside: &BTreeSet<usize>) -> Result<()> {
+        let policy = self.settings.poison;
+        if !policy.counts_in_table() {
             return Ok(());
         }
+        let is_left = |at: &usize| policy.action() != PoisonAction::Park || !aside.contains(at);
+        let messages =
+            taken.messages.iter().enumerate().filter(|(at, _)| is_left(at)).map(|(_, message)| message);
+        let known = messages.filter(|message| self.failed.is_suspect(message));
         let statements: Vec<Statement<'static>> = if taken.is_counted {
             let runs = taken.messages.chunk_by(|left, right| left.conversation == right.conversation);
             runs.map(|run| statements::forget_attempts_between(&run[0], &run[run.len() - 1])).collect()
         } else {
-            known.into_iter().map(statements::forget_attempts).collect()
+            known.map(statements::forget_attempts).collect()
         };
         for statement in statements {
             batch.run(statement).await?;

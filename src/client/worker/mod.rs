@@ -130,7 +130,8 @@ impl<H: Handler> Worker<H> {
 
     async fn start(self) -> Result<Staff> {
         let settings = self.settings;
-        let receive = || self.broker.receive(self.queue.clone());
+        let name = as_in_catalog(&self.broker, self.queue).await?;
+        let receive = || settings.receive(&self.broker, &name);
         let mut receivers = Vec::new();
         for _ in 0..settings.readers {
             receivers.push((Source::Queue, receive().open().await?));
@@ -138,8 +139,8 @@ impl<H: Handler> Worker<H> {
         if settings.poison.retries().is_some() {
             receivers.push((Source::Retries, receive().open().await?));
         }
-        let queue = self.queue.quoted();
-        let crew = Crew::new(self.broker.clone(), queue, self.routes, settings, Arc::clone(&self.control));
+        let crew =
+            Crew::new(self.broker.clone(), name.quoted(), self.routes, settings, Arc::clone(&self.control));
         let (crew, mut staff) = (Arc::new(crew), Staff::default());
         for (source, receiver) in receivers {
             let crew = Arc::clone(&crew);
@@ -151,7 +152,7 @@ impl<H: Handler> Worker<H> {
         }
         let mut kept = Vec::new();
         kept.extend(settings.poison.counts_in_table().then_some(Kept::Attempts));
-        kept.extend(settings.remembers_handled.map(|age| Kept::Handled(self.queue, age)));
+        kept.extend(settings.remembers_handled.map(|age| Kept::Handled(name, age)));
         for kept in kept {
             staff.upkeep.spawn(keep_small(self.broker.clone(), kept, self.control.stop.clone()));
         }
@@ -216,6 +217,19 @@ async fn supervise(
         outcome?;
     }
     Ok(StopReason::Shutdown)
+}
+
+/// The queue with its schema and in the catalog's spelling: rows of the library's tables are found by its name, so all who
+/// work on a queue have to spell it alike. A queue that this login cannot see keeps the name it was given.
+async fn as_in_catalog(broker: &Broker, queue: QueueName) -> Result<QueueName> {
+    let mut session = broker.session().await?;
+    let found = session.execute(&statements::queue_in_catalog(&queue.quoted())).await?;
+    match found.first_row() {
+        Some(row) => {
+            QueueName::in_schema(row.get::<String>("schema_name")?, row.get::<String>("queue_name")?)
+        }
+        None => Ok(queue),
+    }
 }
 
 /// Missing tables are found before the first message fails, not after.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::batch_size::BatchSize;
-use super::control::{count, count_many};
+use super::control::{InHand, count, count_many};
 use super::crew::{Crew, Ended, Taken};
 use super::handler::Handler;
 use super::trouble::{Reaction, Trouble};
-use crate::client::error::{Error, Result};
+use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
 use crate::client::statements::Selection;
@@ -28,7 +28,7 @@ pub(super) struct Reader<H> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Queue,
-    /// The messages put off; see `retries.rs`.
+    /// The messages put off, which wait in the table `ssbroker.retries`.
     Retries,
 }
 
@@ -81,8 +81,12 @@ impl<H: Handler> Reader<H> {
         }
         self.receiver.set_max_messages(self.size.get());
         if let Some(conversation) = self.crew.take_urgent() {
-            let urgent = self.receiver.try_next(Selection::Conversation(conversation), 1).await?;
-            return Ok(urgent.map_or(Found::Nothing, Found::Batch));
+            return match self.receiver.try_next(Selection::Conversation(conversation), 1).await {
+                Ok(urgent) => Ok(urgent.map_or(Found::Nothing, Found::Batch)),
+                // Somebody has ended it, and its messages went with it.
+                Err(error) if error.dialog_is_over() => Ok(Found::Nothing),
+                Err(error) => Err(error),
+            };
         }
         match self.source {
             Source::Queue => self.receive_from_queue().await,
@@ -96,31 +100,39 @@ impl<H: Handler> Reader<H> {
             self.has_looked = true;
             return Ok(ready.map_or(Found::Nothing, Found::Batch));
         }
-        let idle = self.crew.settings.idle;
         let control = &self.crew.control;
-        tokio::select! {
+        let idle = self.crew.settings.idle;
+        let patience = idle.map(|idle| control.patience(idle));
+        let batch = tokio::select! {
             biased;
-            () = control.stop.cancelled() => Ok(Found::End(Ended::Stopped)),
-            () = control.until_paused() => Ok(Found::Nothing),
-            batch = next_within(&mut self.receiver, idle) => Ok(match batch? {
-                Some(batch) => Found::Batch(batch),
-                None => Found::End(Ended::Idle),
-            }),
+            () = control.stop.cancelled() => return Ok(Found::End(Ended::Stopped)),
+            () = control.until_paused() => return Ok(Found::Nothing),
+            () = control.drained.cancelled() => return Ok(Found::End(Ended::Idle)),
+            batch = next_within(&mut self.receiver, patience) => batch?,
+        };
+        match (batch, idle) {
+            (Some(batch), _) => Ok(Found::Batch(batch)),
+            (None, Some(idle)) if self.crew.is_drained(idle).await? => {
+                control.drained.cancel();
+                Ok(Found::End(Ended::Idle))
+            }
+            (None, _) => Ok(Found::Nothing),
         }
     }
 
     async fn receive_retry(&mut self) -> Result<Found> {
+        if self.crew.control.drained.is_cancelled() {
+            return Ok(Found::End(Ended::Idle));
+        }
         if let Some(batch) = self.receiver.try_next(Selection::DueRetries, 1).await? {
             return Ok(Found::Batch(batch));
         }
-        match self.crew.until_next_retry().await? {
-            Some(()) => Ok(Found::Nothing),
-            None => Ok(Found::End(Ended::Idle)),
-        }
+        self.crew.until_next_retry().await.map(|()| Found::Nothing)
     }
 
     /// Works on a batch and commits; answers the batch that came with the commit. Unless more is wanted, none is taken.
     async fn process(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        let _in_hand = InHand::new(&self.crew.control);
         let begun = Instant::now();
         let mut taken = Taken::default();
         let outcome = self.crew.work_on(batch, &mut taken).await;
@@ -128,13 +140,19 @@ impl<H: Handler> Reader<H> {
             self.crew.uncount(&taken).await;
         }
         let Some(batch) = outcome? else { return Ok(None) };
-        let next = if self.crew.control.is_taking() && self.source == Source::Queue {
-            batch.commit_and_take(self.size.get()).await?
+        let committed = if self.crew.control.is_taking() && self.source == Source::Queue {
+            batch.commit_and_take(self.size.get()).await
         } else {
-            batch.commit().await.map(|()| None)?
+            batch.commit().await.map(|()| None)
+        };
+        let next = match committed {
+            Err(error) if error.kind() == ErrorKind::TransactionDoomed => {
+                return self.crew.fail_commit(&taken, &error).await.map(|()| None);
+            }
+            committed => committed?,
         };
         self.size.learn(taken.messages.len(), begun.elapsed());
-        self.crew.failed.committed();
+        self.crew.failed.committed(&taken.messages);
         count(&self.crew.control.counters.batches);
         count_many(&self.crew.control.counters.messages, taken.messages.len());
         Ok(next)
@@ -148,10 +166,8 @@ impl<H: Handler> Reader<H> {
             Reaction::Fail => Err(error),
             Reaction::BrokerChanged => Ok(Some(Ended::BrokerChanged)),
             Reaction::Pause(pause) => {
-                tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
-                    () = self.crew.control.stop.cancelled() => {}
-                }
+                self.crew.pause(pause).await;
+                self.crew.control.begin_anew();
                 Ok(None)
             }
         }

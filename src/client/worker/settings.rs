@@ -7,10 +7,12 @@ use super::breaker::BreakerPolicy;
 use super::handler::Handler;
 use super::trouble::{WhenBrokerChanges, WhenUnavailable};
 use super::{GIVING_BACK, Worker};
+use crate::client::broker::Broker;
 use crate::client::dialog_pool::DialogPool;
 use crate::client::error::{Error, Result};
-use crate::client::names::{MessageTypeName, ServiceName};
+use crate::client::names::{MessageTypeName, QueueName, ServiceName};
 use crate::client::poison::{PoisonAction, PoisonPolicy};
+use crate::client::receive::Receive;
 use crate::client::statements::LEDGER_SIZES;
 
 /// Defaults of a worker.
@@ -33,6 +35,8 @@ pub(super) struct Settings {
     pub(super) remembers_handled: Option<Duration>,
     /// How long one call of a handler may take.
     pub(super) handler_timeout: Option<Duration>,
+    /// How long one statement of a handler may take, if not as long as a receiver allows.
+    pub(super) statement_timeout: Option<Duration>,
     pub(super) breaker: Option<BreakerPolicy>,
 }
 
@@ -49,6 +53,7 @@ impl Default for Settings {
             broker_changes: WhenBrokerChanges::default(),
             remembers_handled: None,
             handler_timeout: None,
+            statement_timeout: None,
             breaker: None,
         }
     }
@@ -70,6 +75,15 @@ impl Settings {
                 self.shutdown_budget
             ))),
             _ => Ok(()),
+        }
+    }
+
+    /// A receiver as these settings want it.
+    pub(super) fn receive(&self, broker: &Broker, queue: &QueueName) -> Receive {
+        let receive = broker.receive(queue.clone());
+        match self.statement_timeout {
+            Some(limit) => receive.statement_timeout(limit),
+            None => receive,
         }
     }
 
@@ -156,7 +170,8 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Stop when no reader has had a message for so long and nothing put off is left, as a program started by an
-    /// activator should; never if not set.
+    /// activator should; never if not set. All readers end together: while something is put off, be it for hours, the queue is
+    /// read, since nobody may start another program to take it. What another process puts off counts too.
     pub fn drain_then_exit(mut self, idle: Duration) -> Self {
         self.settings.idle = Some(idle);
         self
@@ -178,9 +193,16 @@ impl<H: Handler> Worker<H> {
 
     /// How long one call of a handler may take. Then it is cancelled, which counts as a failed attempt, and the message
     /// becomes a dead letter with the cause [`TimedOut`](crate::client::DeadLetterCause::TimedOut) in the end. Code that does
-    /// not await anything cannot be cancelled, and a statement it has sent still runs to its end or to the command timeout. No limit if not set.
+    /// not await anything cannot be cancelled, and a statement it has sent still runs to its end or to the [`statement_timeout`](Self::statement_timeout). No limit if not set.
     pub fn handler_timeout(mut self, limit: Duration) -> Self {
         self.settings.handler_timeout = Some(limit);
+        self
+    }
+
+    /// How long one statement of a handler may take, 60 s if not set. The server is asked no longer then: the connection is
+    /// given up, the messages go back, and it counts as a failed attempt even if the handler says nothing of it.
+    pub fn statement_timeout(mut self, limit: Duration) -> Self {
+        self.settings.statement_timeout = Some(limit);
         self
     }
 

@@ -26,20 +26,30 @@ pub(super) async fn claim(broker: &Broker, queue: &str, span: Duration) -> Resul
     }))
 }
 
+/// In how long an item of a queue may be free to be claimed, or now; `None` when there is none.
+pub(super) async fn next_item(broker: &Broker, queue: &str) -> Result<Option<Duration>> {
+    let mut session = broker.session().await?;
+    let results = session.execute(&statements::next_work_item(queue)).await?;
+    let wait = results.first_row().map(|row| row.get::<Option<i64>>("wait")).transpose()?.flatten();
+    Ok(wait.map(|wait| Duration::from_millis(wait.max(0).unsigned_abs())))
+}
+
 /// Extends the lease at a third of its span until it is lost, which is when this ends: somebody else has taken the item
 /// over, or the server could not be reached for the whole span.
 pub(super) async fn beat(broker: &Broker, id: i64, lease: Uuid, span: Duration) {
     let mut kept_at = tokio::time::Instant::now();
     loop {
-        tokio::time::sleep(span / 3).await;
-        match extend(broker, id, lease, span).await {
-            Ok(true) => kept_at = tokio::time::Instant::now(),
-            Ok(false) => return,
-            Err(error) if kept_at.elapsed() >= span => {
-                tracing::warn!(item = id, %error, "a lease could not be extended in time");
+        let left = || span.saturating_sub(kept_at.elapsed());
+        tokio::time::sleep(left().min(span / 3)).await;
+        let asked_at = tokio::time::Instant::now();
+        match tokio::time::timeout(left(), extend(broker, id, lease, span)).await {
+            Ok(Ok(true)) => kept_at = asked_at,
+            Ok(Ok(false)) => return,
+            Ok(Err(error)) => tracing::debug!(item = id, %error, "a heartbeat failed and is repeated"),
+            Err(_elapsed) => {
+                tracing::warn!(item = id, "a lease could not be extended in time");
                 return;
             }
-            Err(error) => tracing::debug!(item = id, %error, "a heartbeat failed and is repeated"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::super::Settings;
-use super::super::control::{Control, count};
+use super::super::control::{Control, InHand, count};
 use super::super::crew::Ended;
 use super::super::delivery::Delivery;
 use super::super::failure::{panic_reason, reason_of, too_long, within};
@@ -17,6 +17,7 @@ use super::{LongHandler, WorkItem, lease};
 use crate::client::broker::Broker;
 use crate::client::error::{Error, ErrorKind, Result};
 use crate::client::handled::is_repeated;
+use crate::client::message::MessageKind;
 use crate::client::poison::{Failure, Verdict, Wish};
 use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
@@ -26,6 +27,8 @@ use crate::client::telemetry;
 
 /// Pauses after failures where the policy has no schedule.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+/// The shortest wait before another look: somebody else may be about to claim the item that is due.
+const SOON: Duration = Duration::from_millis(50);
 /// The longest wait before another look: items that another process stored are not announced.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -84,30 +87,25 @@ impl<H: LongHandler> Leaser<H> {
         }
     }
 
-    /// Waits until an item may be free; ends when there is none and none can come any more.
+    /// Waits until an item may be free; ends when the worker has found that nothing is left.
     async fn wait(&self) -> Result<Option<Ended>> {
-        let stored = self.control.stored.notified();
-        let mut session = self.broker.session().await?;
-        let results = session.execute(&statements::next_work_item(&self.queue)).await?;
-        drop(session);
-        let due = results.first_row().map(|row| row.get::<Option<i64>>("wait")).transpose()?.flatten();
-        let drained = self.control.drained.is_cancelled();
-        if due.is_none() && drained {
+        if self.control.drained.is_cancelled() {
             return Ok(Some(Ended::Idle));
         }
-        // The next item may be due and yet wait for an older one of its group.
-        let due = due.map_or(LOOK, |wait| Duration::from_millis(wait.max(50).unsigned_abs()));
+        let stored = self.control.stored.notified();
+        let due = lease::next_item(&self.broker, &self.queue).await?.unwrap_or(LOOK);
         tokio::select! {
-            () = tokio::time::sleep(due.min(LOOK)) => {}
+            () = tokio::time::sleep(due.clamp(SOON, LOOK)) => {}
             () = stored => {}
             () = self.control.stop.cancelled() => {}
-            () = self.control.drained.cancelled(), if !drained => {}
+            () = self.control.drained.cancelled() => {}
         }
         Ok(None)
     }
 
     /// Works on one item and decides what becomes of it.
     async fn treat(&mut self, item: WorkItem) -> Result<()> {
+        let _in_hand = InHand::new(&self.control);
         let (id, lease) = (item.id, item.lease);
         let worked = if item.attempt > self.settings.poison.max_attempts() + self.retries() {
             let reason = item.last_reason.clone();
@@ -192,6 +190,10 @@ impl<H: LongHandler> Leaser<H> {
         output: Option<H::Output>,
     ) -> Result<(), HandlerError> {
         let Some(output) = output else {
+            if let MessageKind::Error(error) = &item.message.kind {
+                let conversation = item.message.conversation;
+                tracing::warn!(%conversation, code = error.code, text = error.description, "a conversation failed");
+            }
             return match batch.end(item.message.conversation).await {
                 Err(error) if error.kind() != ErrorKind::DialogOver => Err(error.into()),
                 _ => Ok(()),

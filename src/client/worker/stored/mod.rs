@@ -18,7 +18,7 @@ use super::control::{Control, WorkerHandle};
 use super::delivery::Delivery;
 use super::handler::HandlerError;
 use super::upkeep::{Kept, keep_small};
-use super::{Settings, Staff, StopReason, missing_table, supervise, verify_tables};
+use super::{Settings, Staff, StopReason, as_in_catalog, missing_table, supervise, verify_tables};
 use crate::client::broker::Broker;
 use crate::client::error::Result;
 use crate::client::message::Message;
@@ -129,7 +129,8 @@ impl<H: LongHandler> LongWorker<H> {
         self
     }
 
-    /// Stop when the queue had no message for so long and no item is left.
+    /// Stop when the queue had no message for so long and no item is left. Until then the queue is read, however long an item
+    /// waits for its next attempt.
     pub fn drain_then_exit(mut self, idle: Duration) -> Self {
         self.settings.idle = Some(idle);
         self
@@ -146,6 +147,12 @@ impl<H: LongHandler> LongWorker<H> {
     /// attempt. No limit if not set.
     pub fn work_timeout(mut self, limit: Duration) -> Self {
         self.settings.handler_timeout = Some(limit);
+        self
+    }
+
+    /// How long one statement of a completion may take; see [`Worker::statement_timeout`](super::Worker::statement_timeout).
+    pub fn statement_timeout(mut self, limit: Duration) -> Self {
+        self.settings.statement_timeout = Some(limit);
         self
     }
 
@@ -193,24 +200,27 @@ impl<H: LongHandler> LongWorker<H> {
 
     async fn start(self) -> Result<Staff> {
         let mut staff = Staff::default();
-        let receiver = self.broker.receive(self.queue.clone()).storing().open().await?;
+        let queue = as_in_catalog(&self.broker, self.queue).await?;
+        let receiver = self.broker.receive(queue.clone()).storing().open().await?;
         let storer = Storer {
+            broker: self.broker.clone(),
             receiver,
+            queue: queue.quoted(),
             control: Arc::clone(&self.control),
             settings: self.settings,
             size: BatchSize::adaptive(),
         };
         staff.readers.spawn(storer.run());
         if let Some(age) = self.settings.remembers_handled {
-            let (kept, stop) = (Kept::Handled(self.queue.clone(), age), self.control.stop.clone());
+            let (kept, stop) = (Kept::Handled(queue.clone(), age), self.control.stop.clone());
             staff.upkeep.spawn(keep_small(self.broker.clone(), kept, stop));
         }
         let handler = Arc::new(self.handler);
         for _ in 0..self.settings.readers {
             let leaser = Leaser {
                 broker: self.broker.clone(),
-                receiver: self.broker.receive(self.queue.clone()).open().await?,
-                queue: self.queue.quoted(),
+                receiver: self.settings.receive(&self.broker, &queue).open().await?,
+                queue: queue.quoted(),
                 handler: Arc::clone(&handler),
                 settings: self.settings,
                 span: self.lease,

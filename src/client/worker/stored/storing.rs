@@ -1,20 +1,25 @@
 //! Moves messages from the queue into the table of work items, as they come. The bodies never leave the server.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::Settings;
 use super::super::batch_size::BatchSize;
-use super::super::control::{Control, count};
+use super::super::control::{Control, InHand, count};
 use super::super::crew::Ended;
 use super::super::trouble::{Reaction, Trouble};
+use super::lease::next_item;
+use crate::client::broker::Broker;
 use crate::client::error::Result;
 use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
 use crate::client::statements::Selection;
 
 pub(super) struct Storer {
+    pub(super) broker: Broker,
     pub(super) receiver: Receiver,
+    /// The queue, quoted.
+    pub(super) queue: String,
     pub(super) control: Arc<Control>,
     pub(super) settings: Settings,
     pub(super) size: BatchSize,
@@ -39,7 +44,10 @@ impl Storer {
             match trouble.react(&error, settings.unavailable, settings.broker_changes, random_fraction()) {
                 Reaction::Fail => return Err(error),
                 Reaction::BrokerChanged => return Ok(Ended::BrokerChanged),
-                Reaction::Pause(pause) => tokio::time::sleep(pause).await,
+                Reaction::Pause(pause) => {
+                    tokio::time::sleep(pause).await;
+                    self.control.begin_anew();
+                }
             }
         }
     }
@@ -59,7 +67,7 @@ impl Storer {
         let control = Arc::clone(&self.control);
         let next = async {
             match self.settings.idle {
-                Some(limit) => self.receiver.next_within(limit).await,
+                Some(idle) => self.receiver.next_within(control.patience(idle)).await,
                 None => self.receiver.next().await.map(Some),
             }
         };
@@ -71,13 +79,21 @@ impl Storer {
         };
         match batch {
             Some(batch) => self.commit_all(Some(batch)).await.map(|()| None),
-            None => Ok(Some(Ended::Idle)),
+            None => Ok(self.is_drained().await?.then_some(Ended::Idle)),
         }
+    }
+
+    /// Whether nothing has come for so long and no item is left: until then the queue is read, however long an item waits.
+    async fn is_drained(&self) -> Result<bool> {
+        let idle = self.settings.idle.unwrap_or(Duration::MAX);
+        let waits = async || Ok(next_item(&self.broker, &self.queue).await?.is_some());
+        self.control.is_quiet_for(idle, waits).await
     }
 
     /// Commits a batch, which stands in the table already, and takes the next with the commit while there is one.
     async fn commit_all(&mut self, mut ready: Option<Batch>) -> Result<()> {
         while let Some(batch) = ready {
+            let _in_hand = InHand::new(&self.control);
             let (count, begun) = (batch.messages().len(), Instant::now());
             ready = if self.control.is_taking() {
                 batch.commit_and_take(self.size.get()).await?
