@@ -195,7 +195,6 @@ impl<H: Handler> Crew<H> {
             tokio::select! {
                 treated = self.handle_one(batch, taken, message) => match treated {
                     Ok(()) => {}
-                    Err(Unhandled { wish: Wish::NotNow, .. }) => return Ok(Run::NotNow),
                     Err(failed) => return Ok(Run::Failed(failed.at(position))),
                 },
                 () = self.control.cut.cancelled() => return Ok(Run::Cut),
@@ -216,14 +215,14 @@ impl<H: Handler> Crew<H> {
             let attempt = taken.earlier.attempts + self.failed.attempts(message) + 1;
             let mut delivery = Delivery { message, batch, attempt };
             let limit = self.settings.handler_timeout;
-            let (reason, wish) = match within(limit, self.routes.conclude(&mut delivery)).await {
+            let failed = match within(limit, self.routes.conclude(&mut delivery)).await {
                 Some(Ok(())) => continue,
                 Some(Err(error)) if error.wish() == Wish::NotNow => return Run::NotNow,
-                Some(Err(error)) => (reason_of(error.cause()), error.wish()),
-                None => (too_long(limit), Wish::TimedOut),
+                Some(Err(error)) => Unhandled::from(error),
+                None => Unhandled::new(too_long(limit), Wish::TimedOut),
             };
             count(&self.control.counters.failures);
-            return Run::Failed(HandlerFailure { position, reason, wish });
+            return Run::Failed(failed.at(position));
         }
         Run::Done
     }
@@ -250,11 +249,7 @@ impl<H: Handler> Crew<H> {
         telemetry::handled(&self.queue, took, treated.is_ok());
         self.control.counters.handled(took);
         self.tell_breaker(message, treated.as_ref().map_err(|failed| failed.wish));
-        treated.inspect_err(|failed| {
-            if failed.wish != Wish::NotNow {
-                count(&self.control.counters.failures);
-            }
-        })
+        treated.inspect_err(|_failed| count(&self.control.counters.failures))
     }
 
     /// Whether the breaker lets the message through.
