@@ -195,6 +195,7 @@ impl<H: Handler> Crew<H> {
             tokio::select! {
                 treated = self.handle_one(batch, taken, message) => match treated {
                     Ok(()) => {}
+                    Err(Unhandled { wish: Wish::NotNow, .. }) => return Ok(Run::NotNow),
                     Err(failed) => return Ok(Run::Failed(failed.at(position))),
                 },
                 () = self.control.cut.cancelled() => return Ok(Run::Cut),
@@ -249,7 +250,11 @@ impl<H: Handler> Crew<H> {
         telemetry::handled(&self.queue, took, treated.is_ok());
         self.control.counters.handled(took);
         self.tell_breaker(message, treated.as_ref().map_err(|failed| failed.wish));
-        treated.inspect_err(|_failed| count(&self.control.counters.failures))
+        treated.inspect_err(|failed| {
+            if failed.wish != Wish::NotNow {
+                count(&self.control.counters.failures);
+            }
+        })
     }
 
     /// Whether the breaker lets the message through.
