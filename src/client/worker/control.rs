@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::error::Result;
+use super::Settings;
+use super::crew::Ended;
+use super::trouble::{Reaction, Trouble};
+use crate::client::error::{Error, Result};
+use crate::client::pool::random_fraction;
 
 /// Steers a worker from outside; made by [`Worker::handle`](super::Worker::handle). Clones steer the same worker.
 #[derive(Clone, Debug)]
@@ -127,8 +131,35 @@ impl Control {
         !self.stop.is_cancelled() && !*self.paused.borrow()
     }
 
+    /// Pauses after an error that is not a handler's, at most until the stop, or says that it is over.
+    pub(super) async fn face(
+        &self,
+        error: Error,
+        trouble: &mut Trouble,
+        settings: &Settings,
+    ) -> Result<Option<Ended>> {
+        count(&self.counters.troubles);
+        match trouble.react(&error, settings.unavailable, settings.broker_changes, random_fraction()) {
+            Reaction::Fail => Err(error),
+            Reaction::BrokerChanged => Ok(Some(Ended::BrokerChanged)),
+            Reaction::Pause(pause) => {
+                self.rest(pause).await;
+                self.begin_anew();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Waits, at most until the stop.
+    pub(super) async fn rest(&self, span: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(span) => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+
     /// Time that was lost to an error is not time in which nothing came.
-    pub(super) fn begin_anew(&self) {
+    fn begin_anew(&self) {
         self.with_activity(|activity| activity.last = Instant::now());
     }
 

@@ -136,12 +136,4 @@ impl<H> Crew<H> {
         let due = results.first_row().map(|row| row.get::<Option<i64>>("wait")).transpose()?.flatten();
         Ok(due.map(|wait| Duration::from_millis(wait.max(1).unsigned_abs())))
     }
-
-    /// Waits, unless the worker is to stop.
-    pub(super) async fn pause(&self, pause: Duration) {
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = self.control.stop.cancelled() => {}
-        }
-    }
 }

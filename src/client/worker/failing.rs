@@ -205,7 +205,7 @@ impl<H: Handler> Crew<H> {
             && let Some(before) = self.failed.spare(message)
         {
             self.uncount(taken).await;
-            self.pause(SPARED.delay(before, random_fraction())).await;
+            self.control.rest(SPARED.delay(before, random_fraction())).await;
             return Ok(());
         }
         let attempts = self.count_elsewhere(taken, failure).await?;

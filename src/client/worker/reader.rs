@@ -9,9 +9,8 @@ use super::batch_size::BatchSize;
 use super::control::{InHand, count, count_many};
 use super::crew::{Crew, Ended, Taken};
 use super::handler::Handler;
-use super::trouble::{Reaction, Trouble};
-use crate::client::error::{Error, ErrorKind, Result};
-use crate::client::pool::random_fraction;
+use super::trouble::Trouble;
+use crate::client::error::{ErrorKind, Result};
 use crate::client::receive::{Batch, Receiver};
 use crate::client::statements::Selection;
 
@@ -53,7 +52,8 @@ impl<H: Handler> Reader<H> {
                     next = more;
                 }
                 Err(error) => {
-                    if let Some(ended) = self.react(&mut trouble, error).await? {
+                    let crew = &self.crew;
+                    if let Some(ended) = crew.control.face(error, &mut trouble, &crew.settings).await? {
                         return Ok(ended);
                     }
                 }
@@ -156,21 +156,6 @@ impl<H: Handler> Reader<H> {
         count(&self.crew.control.counters.batches);
         count_many(&self.crew.control.counters.messages, taken.messages.len());
         Ok(next)
-    }
-
-    /// Pauses, or says that it is over.
-    async fn react(&self, trouble: &mut Trouble, error: Error) -> Result<Option<Ended>> {
-        count(&self.crew.control.counters.troubles);
-        let settings = &self.crew.settings;
-        match trouble.react(&error, settings.unavailable, settings.broker_changes, random_fraction()) {
-            Reaction::Fail => Err(error),
-            Reaction::BrokerChanged => Ok(Some(Ended::BrokerChanged)),
-            Reaction::Pause(pause) => {
-                self.crew.pause(pause).await;
-                self.crew.control.begin_anew();
-                Ok(None)
-            }
-        }
     }
 }
 

@@ -193,7 +193,8 @@ impl<H: Handler> Worker<H> {
 
     /// How long one call of a handler may take. Then it is cancelled, which counts as a failed attempt, and the message
     /// becomes a dead letter with the cause [`TimedOut`](crate::client::DeadLetterCause::TimedOut) in the end. Code that does
-    /// not await anything cannot be cancelled, and a statement it has sent still runs to its end or to the [`statement_timeout`](Self::statement_timeout). No limit if not set.
+    /// not await anything cannot be cancelled, and a statement it has sent still runs to its end or to the
+    /// [`statement_timeout`](Self::statement_timeout). No limit if not set.
     pub fn handler_timeout(mut self, limit: Duration) -> Self {
         self.settings.handler_timeout = Some(limit);
         self

@@ -12,7 +12,7 @@ use super::super::crew::Ended;
 use super::super::delivery::Delivery;
 use super::super::failure::{panic_reason, reason_of, too_long, within};
 use super::super::handler::HandlerError;
-use super::super::trouble::{Reaction, Trouble};
+use super::super::trouble::Trouble;
 use super::{LongHandler, WorkItem, lease};
 use crate::client::broker::Broker;
 use crate::client::error::{Error, ErrorKind, Result};
@@ -66,12 +66,8 @@ impl<H: LongHandler> Leaser<H> {
                 }
                 Err(error) => error,
             };
-            count(&self.control.counters.troubles);
-            let settings = &self.settings;
-            match trouble.react(&error, settings.unavailable, settings.broker_changes, random_fraction()) {
-                Reaction::Fail => return Err(error),
-                Reaction::BrokerChanged => return Ok(Ended::BrokerChanged),
-                Reaction::Pause(pause) => tokio::time::sleep(pause).await,
+            if let Some(ended) = self.control.face(error, &mut trouble, &self.settings).await? {
+                return Ok(ended);
             }
         }
     }

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::super::Settings;
 use super::super::batch_size::BatchSize;
-use super::super::control::{Control, InHand, count};
+use super::super::control::{Control, InHand};
 use super::super::crew::Ended;
-use super::super::trouble::{Reaction, Trouble};
+use super::super::trouble::Trouble;
 use super::lease::next_item;
 use crate::client::broker::Broker;
 use crate::client::error::Result;
-use crate::client::pool::random_fraction;
 use crate::client::receive::{Batch, Receiver};
 use crate::client::statements::Selection;
 
@@ -39,15 +38,8 @@ impl Storer {
                 }
                 Err(error) => error,
             };
-            count(&self.control.counters.troubles);
-            let settings = &self.settings;
-            match trouble.react(&error, settings.unavailable, settings.broker_changes, random_fraction()) {
-                Reaction::Fail => return Err(error),
-                Reaction::BrokerChanged => return Ok(Ended::BrokerChanged),
-                Reaction::Pause(pause) => {
-                    tokio::time::sleep(pause).await;
-                    self.control.begin_anew();
-                }
+            if let Some(ended) = self.control.face(error, &mut trouble, &self.settings).await? {
+                return Ok(ended);
             }
         }
     }
