@@ -71,6 +71,15 @@ pub(crate) fn read_attempts(message: &Message) -> Statement<'static> {
     .bind_message(message)
 }
 
+/// The messages that had at least so many attempts and were not put aside, the last ones first.
+pub(crate) fn exhausted_attempts(most: u32) -> Statement<'static> {
+    Statement::new(
+        "SELECT TOP (10000) conversation_handle, message_sequence_number, attempts FROM [ssbroker].[attempts] \
+         WHERE attempts >= @most ORDER BY last_attempt DESC;",
+    )
+    .bind_int("@most", i32::try_from(most).unwrap_or(i32::MAX))
+}
+
 /// Counts one more attempt. One row: how many there are now.
 pub(crate) fn count_attempt(message: &Message, reason: &str) -> Statement<'static> {
     Statement::new(

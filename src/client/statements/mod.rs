@@ -28,9 +28,9 @@ mod work_items;
 use std::borrow::Cow;
 
 pub(crate) use attempts::{
-    Failed, LEDGER_SIZES, MESSAGE_TABLES, count_attempt, forget_attempts, forget_attempts_between,
-    next_retry, note_reason, open_ledger, park, prune_attempts, put_off_retry, read_attempts, schedule_retry,
-    uncount_attempt,
+    Failed, LEDGER_SIZES, MESSAGE_TABLES, count_attempt, exhausted_attempts, forget_attempts,
+    forget_attempts_between, next_retry, note_reason, open_ledger, park, prune_attempts, put_off_retry,
+    read_attempts, schedule_retry, uncount_attempt,
 };
 pub(crate) use callers::{may_alter_session, may_outlive_statement};
 pub(crate) use dead_letters::{

@@ -177,6 +177,7 @@ fn message_table_texts() -> Vec<String> {
     };
     let mut statements = vec![
         read_attempts(&message),
+        exhausted_attempts(3),
         count_attempt(&message, "reason"),
         note_reason(&message, "reason"),
         uncount_attempt(&message),

@@ -231,6 +231,23 @@ impl<H: Handler> Crew<H> {
         Ok(known.max(attempts_in(&counted)?))
     }
 
+    /// Remembers the messages whose last attempt was counted by a worker that ended before it could put them aside: their
+    /// handler is not to be called once more.
+    pub(super) async fn recall_exhausted(&self) -> Result<()> {
+        let policy = self.settings.poison;
+        if !policy.counts_in_table() {
+            return Ok(());
+        }
+        let mut session = self.broker.session().await?;
+        let results = session.execute(&statements::exhausted_attempts(policy.max_attempts())).await?;
+        for row in results.into_rows() {
+            let attempts = u32::try_from(row.get::<i32>("attempts")?).unwrap_or(0);
+            let key = (row.get("conversation_handle")?, row.get("message_sequence_number")?);
+            self.failed.note_key(key, attempts);
+        }
+        Ok(())
+    }
+
     /// The row of a message that was put off is back; it gets its next time. Answers the attempts to remember.
     async fn put_off_doomed(&self, taken: &Taken, failure: &HandlerFailure) -> Result<u32> {
         let message = &taken.messages[failure.position];

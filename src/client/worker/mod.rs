@@ -141,6 +141,7 @@ impl<H: Handler> Worker<H> {
         }
         let crew =
             Crew::new(self.broker.clone(), name.quoted(), self.routes, settings, Arc::clone(&self.control));
+        crew.recall_exhausted().await?;
         let (crew, mut staff) = (Arc::new(crew), Staff::default());
         for (source, receiver) in receivers {
             let crew = Arc::clone(&crew);
