@@ -12,6 +12,8 @@ import signal
 import subprocess
 import time
 
+from tap import Tap
+
 PASSWORD = re.compile(r"password (\S+)")
 ADDRESS = re.compile(r"listening on 127\.0\.0\.1:(\d+)")
 CONTRACT = "http://schemas.microsoft.com/SQL/Notifications/PostEventNotification"
@@ -59,6 +61,26 @@ class Contestant:
             self.process.wait()
 
 
+class Floor(Contestant):
+    """No contestant, but what none of them can beat: a C program that spawns when it reads a line."""
+
+    def __enter__(self):
+        arguments = [self.program, self.child, self.folder / "starts", "60"]
+        self.process = subprocess.Popen(list(map(str, arguments)), stdin=subprocess.PIPE, bufsize=0)
+        return self
+
+    def start(self, count):
+        begun = time.time_ns()
+        self.process.stdin.write(b"%d\n" % count)
+        return begun
+
+    def start_one(self, place):
+        return self.start(1)
+
+    def start_all(self):
+        return self.start(self.places)
+
+
 class Ssbroker(Contestant):
     """A place is a queue with an event notification on an embedded broker; a process is asked for by a message."""
 
@@ -75,11 +97,14 @@ class Ssbroker(Contestant):
         self.cursor = self.connection.cursor()
         self.set_up()
         config = self.folder / "activator.toml"
-        config.write_text(self.text(port))
+        config.write_text(self.text(self.daemon_port(port)))
         config.chmod(0o600)
         self.run("activator", "run", "--config", config)
         self.warm_up()
         return self
+
+    def daemon_port(self, server_port):
+        return server_port
 
     def set_up(self):
         self.cursor.execute("CREATE QUEUE n")
@@ -133,6 +158,24 @@ class Ssbroker(Contestant):
         self.server.kill()
         self.server.wait()
         subprocess.run(["pkill", "-f", str(self.child)], check=False)
+
+
+class TappedSsbroker(Ssbroker):
+    """The same, with the moment a notification comes to the daemon as the beginning, as it is a request for the others."""
+
+    def daemon_port(self, server_port):
+        self.tap = Tap(server_port)
+        return self.tap.port
+
+    def start_one(self, place):
+        known = len(self.tap.passed)
+        super().start_one(place)
+        until("the notification", lambda: len(self.tap.passed) > known)
+        return self.tap.passed[known]
+
+    def __exit__(self, *reason):
+        super().__exit__(*reason)
+        self.tap.close()
 
 
 class Supervisord(Contestant):

@@ -229,7 +229,7 @@ impl Activator {
     ///
     /// # Cancellation
     /// Dropping the future leaves handlers running, as the death of the process would; the next activator with the same
-    /// state folder takes them up again.
+    /// state folder takes them up again. They stay children of this process, so those that end are left to it to reap.
     pub async fn run(mut self, shutdown: mpsc::Receiver<()>) -> Result<(), ActivatorError> {
         let (reloading, milestones) = (self.reloading(), self.milestones.clone());
         let (events, reload) = (self.event_sender(), self.reload_handle());

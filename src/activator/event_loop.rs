@@ -1,8 +1,8 @@
 //! The daemon's one loop: takes an event, asks the [`Supervisor`], does what it says in that order, and journals.
 //!
-//! This is the only task that changes anything. It waits for the disk and for nothing else: starts, exits and servers
-//! are waited for by tasks of their own, whose reports are events again. So the order of the journal is that of the
-//! decisions, and a log of events explains any run.
+//! This is the only task that changes anything. It waits for the start of a process and for nothing else: exits, servers and
+//! the disk are waited for by tasks of their own, whose reports are events again. So the order of the journal is that of
+//! the decisions, and a log of events explains any run.
 
 use crate::activator::children::{self, Children};
 use crate::activator::config::Config;
@@ -70,9 +70,9 @@ impl EventLoop {
             log_lines::write_recovered(&entry);
             self.note_recovered(&entry, &known);
             if matches!(entry, Entry::Kept { .. }) {
-                is_kept = self.keep(entry).await;
+                is_kept = self.keep(&entry);
             } else if std::mem::replace(&mut is_kept, true) {
-                self.ledger.note(entry).await;
+                self.ledger.note(&entry);
             }
         }
         for survivor in adopted {
@@ -165,7 +165,7 @@ impl EventLoop {
         }
         self.board.count(&self.supervisor);
         if all_kept {
-            receipt.give();
+            self.ledger.give_when_safe(receipt);
         }
     }
 
@@ -204,7 +204,7 @@ impl EventLoop {
         {
             return false;
         }
-        self.ledger.note(report).await;
+        self.ledger.note(&report);
         true
     }
 
@@ -221,10 +221,10 @@ impl EventLoop {
             Action::Launch(order) => self.launch(order, receipt.clone()).await,
             Action::Remember { app, listener, target } => {
                 let service = self.service(listener);
-                return self.keep(Entry::Kept { app, service, target }).await;
+                return self.keep(&Entry::Kept { app, service, target });
             }
             // Should it be lost, the next start finds that the queue is another one.
-            Action::Forget { app } => self.ledger.note(Entry::Forgotten { app }).await,
+            Action::Forget { app } => self.ledger.note(&Entry::Forgotten { app }),
             Action::Terminate { launch, .. } => self.children.terminate(launch),
             Action::Kill { launch, .. } => self.children.kill(launch),
             Action::UseConfig(config) => self.use_config(config),
@@ -248,8 +248,8 @@ impl EventLoop {
         self.config = config;
     }
 
-    async fn keep(&mut self, entry: Entry) -> bool {
-        let outcome = self.ledger.append(entry).await;
+    fn keep(&mut self, entry: &Entry) -> bool {
+        let outcome = self.ledger.append(entry);
         if let Err(error) = &outcome {
             let reason = log_lines::chain(error);
             tracing::error!(
@@ -279,10 +279,11 @@ impl EventLoop {
             service: self.service(order.listener),
             target: order.target.clone(),
         };
-        self.ledger.append(intent).await.map_err(|error| log_lines::chain(&error))?;
-        let started = self.launcher.start(order).map_err(|error: StartError| log_lines::chain(&error))?;
+        self.ledger.append(&intent).map_err(|error| log_lines::chain(&error))?;
+        let started =
+            self.launcher.start(order).await.map_err(|error: StartError| log_lines::chain(&error))?;
         // Without this line a successor still finds the process, by its launch id.
-        self.ledger.note(Entry::Started { launch: order.launch, process: started.process().clone() }).await;
+        self.ledger.note(&Entry::Started { launch: order.launch, process: started.process().clone() });
         Ok(started)
     }
 

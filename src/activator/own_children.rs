@@ -1,9 +1,9 @@
 //! Which processes are children of the daemon that somebody here waits for.
 //!
-//! As process 1 of a container the daemon inherits the orphans of its handlers, and nobody but it can reap them. tokio waits
-//! for each of our own children by its id and never for "any", so it takes no stranger's status; the other way round, this
-//! list keeps the reaper from taking the status of a child of ours. A child is put on it under the same lock under which
-//! it is started, so that there is no moment in which the reaper could take it for a stranger. Starts nothing itself.
+//! As process 1 of a container the daemon inherits the orphans of its handlers, and nobody but it can reap them. Each of our
+//! own children is waited for by its id and never as "any", which takes no stranger's status; the other way round, this
+//! list keeps the reaper from taking the status of a child of ours. While one is being started nothing is reaped, so that
+//! there is no moment in which the reaper could take it for a stranger. Starts nothing itself.
 
 use crate::activator::platform;
 use std::collections::HashSet;
@@ -16,22 +16,32 @@ use tokio::time::MissedTickBehavior;
 /// How often strangers are looked for without a signal: signals of several children may be one.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The process ids of our own children.
+/// Our own children.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OwnChildren(Arc<Mutex<HashSet<u32>>>);
+pub(super) struct OwnChildren(Arc<Mutex<Known>>);
+
+/// Only ever locked for one look or change.
+#[derive(Debug, Default)]
+struct Known {
+    pids: HashSet<u32>,
+    /// How many are being started, whose process ids are not known yet.
+    starting: usize,
+}
 
 impl OwnChildren {
-    /// Starts a child with `spawn`, which answers it with its process id.
-    pub(super) fn start<C>(&self, spawn: impl FnOnce() -> io::Result<(C, u32)>) -> io::Result<C> {
-        let mut pids = self.lock();
-        let (child, pid) = spawn()?;
-        pids.insert(pid);
-        Ok(child)
+    /// Starts a child with `spawn`, which answers its process id.
+    pub(super) fn start(&self, spawn: impl FnOnce() -> io::Result<u32>) -> io::Result<u32> {
+        self.lock().starting += 1;
+        let started = spawn();
+        let mut known = self.lock();
+        known.starting -= 1;
+        known.pids.extend(started.as_ref().ok());
+        started
     }
 
     /// The child has been waited for.
     pub(super) fn forget(&self, pid: u32) {
-        self.lock().remove(&pid);
+        self.lock().pids.remove(&pid);
     }
 
     /// Reaps strangers whenever a child has ended, for ever. Returns at once where no strangers can come.
@@ -55,15 +65,18 @@ impl OwnChildren {
     }
 
     fn reap(&self) {
-        let pids = self.lock();
-        let reaped = platform::reap_children(|pid| !pids.contains(&pid));
-        drop(pids);
+        let known = self.lock();
+        if known.starting > 0 {
+            return;
+        }
+        let reaped = platform::reap_children(|pid| !known.pids.contains(&pid));
+        drop(known);
         if reaped > 0 {
             tracing::debug!(target: "activator", reaped, "orphans that had ended were reaped");
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<u32>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,11 @@
 //! The first moments of a handler's process: the hidden subcommand that makes a plain child of the daemon into a handler.
 //!
-//! The daemon starts this program through posix_spawn, whose cost does not grow with the daemon's memory, and which can do
-//! little more than start a program. So everything between start and handler is done here: an own session and process
-//! group (a Ctrl-C meant for the daemon does not reach handlers, and the group can be ended as a whole), limits, user,
-//! groups, file mode mask, working folder; then the handler's program takes this one's place and keeps its process id.
+//! The daemon starts programs through posix_spawn, whose cost does not grow with the daemon's memory, and which can do
+//! little more than start a program. A handler that needs no more is started that way itself; for any other this
+//! program is started, and everything between start and handler is done here: an own session and process group (a Ctrl-C
+//! meant for the daemon does not reach handlers, and the group can be ended as a whole), limits, user, groups, file mode
+//! mask, working folder; then the handler's program takes this one's place and keeps its process id. Starting a
+//! program twice costs about three times as much as starting it once (`benches/activation`).
 //!
 //! Standard error is, up to then, a socket on which the daemon is told how it went: [`BEFORE_EXEC`] and the end of the
 //! stream for success, a reason for failure, nothing at all if this program died. So a program that cannot be started is
@@ -63,6 +65,14 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
+    /// Whether there is nothing to set up but what every start of a process can.
+    pub(super) fn are_plain(&self) -> bool {
+        let Self { standard_error: _, work_dir, uid, gid, groups, umask, memory, cpu, files } = self;
+        let ids = uid.is_none() && gid.is_none() && groups.is_empty();
+        let limits = memory.is_none() && cpu.is_none() && files.is_none();
+        ids && limits && umask.is_none() && work_dir.is_none()
+    }
+
     /// The arguments with which the trampoline is to be called, subcommand included.
     pub(super) fn call(&self, program: &Path, arguments: impl IntoIterator<Item = String>) -> Vec<OsString> {
         let mut all = vec![OsString::from(SUBCOMMAND), "--standard-error".into()];

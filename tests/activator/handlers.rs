@@ -1,9 +1,13 @@
 //! What a handler is given, and how its start and its end are told.
 
-use super::daemon::{CONNECTION, Daemon, config, shell};
+use super::daemon::{CONNECTION, Daemon, config, eventually, shell};
+use nix::libc;
 use ssbroker::activator::Record;
 use ssbroker::activator::launch::Outcome;
 use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -121,6 +125,78 @@ async fn a_handler_runs_in_its_folder_in_its_own_session_with_nothing_to_read() 
     assert_eq!(read("ids").trim_end(), format!("{pid} {pid} {pid}"), "process, group and session are one");
 }
 
+/// The helper is a program that cannot be started, so the handler can only have been started without it.
+#[tokio::test]
+async fn a_handler_for_which_nothing_is_set_up_is_started_without_a_helper_and_finds_the_same() {
+    let place = Place::new();
+    let script =
+        "cut -d ' ' -f 1,5,6 /proc/$$/stat; cat; echo \"$0 $SSBROKER_QUEUE\"; echo sorry >&2; kill -PIPE $$";
+    let apps = shell("orders", script, "");
+    let daemon = Daemon::with_program(config(&place.state(), &apps), "/no/such/helper".into());
+    daemon.notify("orders").await.unwrap();
+    assert_eq!(daemon.outcomes(1).await, [Outcome::Signal(13)]);
+    let pid = daemon.launched(1).await[0];
+    let mut written: Vec<String> =
+        place.output_files().iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    written.sort();
+    assert_eq!(written, [format!("{pid} {pid} {pid}\nsh orders\n"), "sorry\n".to_owned()]);
+}
+
+/// Keeps programs from opening a file: what a dead network drive does. The kernel waits for 45 seconds at most.
+struct Lease(fs::File);
+
+impl Lease {
+    fn take(path: &Path) -> Self {
+        /// The same number on every kind of Linux.
+        const F_SETSIG: i32 = 10;
+        let lease = Self(fs::File::open(path).unwrap());
+        // The signal for "somebody waits" would end this process; the one that is asked for instead is ignored.
+        lease.control(F_SETSIG, libc::SIGURG);
+        lease.control(libc::F_SETLEASE, libc::F_WRLCK);
+        lease
+    }
+
+    #[expect(unsafe_code, reason = "no crate of ours can ask for a lease")]
+    fn control(&self, command: i32, argument: i32) {
+        // SAFETY: the descriptor is open, and these commands take a number.
+        let answer = unsafe { libc::fcntl(self.0.as_raw_fd(), command, argument) };
+        assert_eq!(answer, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    /// Closing the file is not enough: a process that is being started has a copy of the descriptor.
+    fn end(self) {
+        self.control(libc::F_SETLEASE, libc::F_UNLCK);
+    }
+}
+
+/// Whether a process runs this script.
+fn runs(script: &Path) -> bool {
+    let commands = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok());
+    let named = |command: Vec<u8>| {
+        command.split(|byte| *byte == 0).any(|argument| argument == script.as_os_str().as_bytes())
+    };
+    commands.into_iter().any(named)
+}
+
+#[tokio::test]
+async fn a_program_whose_start_does_not_come_back_is_given_up_and_ended_when_it_does() {
+    let place = Place::new();
+    let script = place.file("script");
+    fs::write(&script, "#!/bin/sh\nsleep 300\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let lease = Lease::take(&script);
+    let daemon = place.daemon(&(app(&script, "max = 1") + &shell("orders", "exit 0", "")));
+    daemon.notify("one").await.unwrap();
+    assert!(daemon.failure().await.1.contains("did not start within 5s"));
+    daemon.notify("orders").await.unwrap();
+    assert_eq!(daemon.outcomes(1).await, [Outcome::Code(0)]);
+    daemon.stop().await;
+    lease.end();
+    eventually("it is ended", || (!runs(&script)).then_some(())).await;
+}
+
 #[tokio::test]
 async fn what_a_handler_writes_is_kept_in_files_and_empty_files_go() {
     let place = Place::new();
@@ -149,7 +225,6 @@ async fn exit_codes_and_signals_are_told_apart() {
 
 #[tokio::test]
 async fn a_program_that_cannot_start_is_a_failed_launch_with_its_reason() {
-    use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let (plain, script) = (place.file("plain"), place.file("script"));
     fs::write(&plain, "no program").unwrap();
@@ -181,8 +256,10 @@ async fn a_helper_that_says_nothing_is_a_failed_launch_too() {
     for (program, reason) in
         [("/bin/true", "helper process ended"), ("/no/such/helper", "cannot start the helper process")]
     {
-        let daemon =
-            Daemon::with_program(config(&place.state(), &shell("orders", "exit 0", "")), program.into());
+        let daemon = Daemon::with_program(
+            config(&place.state(), &shell("orders", "exit 0", "umask = \"022\"")),
+            program.into(),
+        );
         daemon.notify("orders").await.unwrap();
         let (_, told) = daemon.failure().await;
         assert!(told.contains(reason), "{told}");

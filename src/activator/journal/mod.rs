@@ -1,9 +1,12 @@
 //! The intent journal: what was launched, what still runs and which notifications wait, kept across the daemon's death.
 //!
-//! An append-only file of JSON lines, each forced to disk before the next step is taken: first the intent, then the
-//! process, then its end. What the lines mean is decided by [`replay`](Replay), which is pure; this file does the
-//! reading and writing. It starts nothing, and does not know whether a process is alive: who asks the system compares
-//! its answer with [`Process`].
+//! An append-only file of JSON lines, each with the system before the next step is taken: first the intent, then the
+//! process, then its end. So the death of the daemon loses no line. A crash of the whole machine loses those that are not on
+//! disk yet; it ends every process too, so only what is promised to somebody else has to wait for the disk
+//! ([`Journal::unsecured`]).
+//!
+//! What the lines mean is decided by [`replay`](Replay), which is pure; this file does the reading and writing. It starts
+//! nothing, and does not know whether a process is alive: who asks the system compares its answer with [`Process`].
 
 mod entry;
 mod replay;
@@ -20,6 +23,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const FILE_NAME: &str = "journal.jsonl";
 const TEMPORARY_NAME: &str = "journal.jsonl.tmp";
@@ -31,11 +35,13 @@ const COMPACT_ABOVE: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
-    file: File,
+    file: Arc<File>,
     /// Length up to which the file holds whole lines.
     length: u64,
     /// Whether a write failed and may have left part of a line beyond that length.
     torn: bool,
+    /// Whether there may be lines that are not on disk.
+    unsecured: bool,
     /// Length beyond which it is compacted.
     compact_at: u64,
     state: State,
@@ -105,10 +111,13 @@ impl Journal {
         take_name(dir)?;
         sync_folder(dir)?;
         let compact_at = COMPACT_ABOVE.max(4 * length);
-        Ok((Self { dir: dir.to_owned(), file, length, torn: false, compact_at, state, _lock: lock }, replay))
+        let (dir, file) = (dir.to_owned(), Arc::new(file));
+        let journal =
+            Self { dir, file, length, torn: false, unsecured: false, compact_at, state, _lock: lock };
+        Ok((journal, replay))
     }
 
-    /// Adds one line and returns once it is on disk. Blocks for the time of one disk write.
+    /// Adds one line, which the death of this process cannot take back any more. Does not wait for the disk.
     ///
     /// # Errors
     /// The system's reason; the line is then not in the journal, and a later call may succeed.
@@ -116,15 +125,42 @@ impl Journal {
         let line = entry.to_line();
         self.write(line.as_bytes()).map_err(failed("write to the journal", &self.dir.join(FILE_NAME)))?;
         self.length += line.len() as u64;
+        self.unsecured = true;
         self.state.apply(entry.clone());
-        if self.length > self.compact_at
+        Ok(())
+    }
+
+    /// The file to sync so that every line there is now is on disk, or `None` if they are. What came of it is to be told to
+    /// [`secured`](Self::secured); lines that are added meanwhile need another sync.
+    #[must_use]
+    pub fn unsecured(&mut self) -> Option<Arc<File>> {
+        std::mem::take(&mut self.unsecured).then(|| Arc::clone(&self.file))
+    }
+
+    /// The file was synced with this result. Writes the journal anew where that failed, since what the system has dropped
+    /// once it does not write any more, and where the journal has grown too long. Blocks for the time of some disk writes then.
+    ///
+    /// # Errors
+    /// The system's reason: lines that were to be synced may not be on disk. The next sync tries again.
+    pub fn secured(&mut self, outcome: io::Result<()>) -> Result<(), JournalError> {
+        if outcome.is_err() {
+            self.unsecured = true;
+            self.compact()?;
+            self.unsecured = false;
+        } else if self.length > self.compact_at
             && let Err(error) = self.compact()
         {
-            // The line itself is safe, so this is no reason to refuse a launch; it is tried again at twice the size.
+            // The lines themselves are safe; it is tried again at twice the size.
             self.compact_at = 2 * self.length;
             tracing::warn!(error = &error as &dyn Error, "the journal could not be compacted");
         }
         Ok(())
+    }
+
+    /// From now on no sync succeeds.
+    #[cfg(test)]
+    pub(in crate::activator) fn break_sync(&mut self) {
+        self.file = Arc::new(OpenOptions::new().append(true).open("/dev/null").unwrap());
     }
 
     /// Writes a whole line or none: what an earlier failure left half written is cut off first.
@@ -133,8 +169,7 @@ impl Journal {
             self.file.set_len(self.length)?;
         }
         self.torn = true;
-        self.file.write_all(line)?;
-        self.file.sync_data()?;
+        (&*self.file).write_all(line)?;
         self.torn = false;
         Ok(())
     }
@@ -143,7 +178,7 @@ impl Journal {
     fn compact(&mut self) -> Result<(), JournalError> {
         let (file, length) = write_temporary(&self.dir, &self.state)?;
         take_name(&self.dir)?;
-        (self.file, self.length, self.torn) = (file, length, false);
+        (self.file, self.length, self.torn) = (Arc::new(file), length, false);
         self.compact_at = COMPACT_ABOVE.max(4 * length);
         sync_folder(&self.dir)
     }

@@ -4,7 +4,7 @@ use super::replay::State;
 use super::{COMPACT_ABOVE, Entry, Journal, JournalError, Process, Replay};
 use crate::activator::launch::{LaunchId, Outcome, Target};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 
 fn id(value: u128) -> LaunchId {
@@ -17,6 +17,12 @@ fn target() -> Target {
         database: "Db".to_owned(),
         schema: "dbo".to_owned(),
         queue: "Q \"1\"\n".to_owned(),
+    }
+}
+
+fn secure(journal: &mut Journal) {
+    if let Some(file) = journal.unsecured() {
+        journal.secured(file.sync_data()).unwrap();
     }
 }
 
@@ -180,6 +186,7 @@ fn a_journal_that_grows_is_compacted_while_in_use() {
     for launch in 2..40 {
         journal.append(&intent(launch, "a")).unwrap();
         journal.append(&ended(launch)).unwrap();
+        secure(&mut journal);
     }
     let length = fs::metadata(dir.path().join("journal.jsonl")).unwrap().len();
     assert_eq!(journal.compact_at, COMPACT_ABOVE, "it was compacted and is small again");
@@ -194,7 +201,7 @@ fn a_line_half_written_by_a_failed_append_is_cut_off_before_the_next() {
     let path = dir.path().join("journal.jsonl");
     let (mut journal, _) = Journal::open(dir.path()).unwrap();
     journal.append(&intent(1, "a")).unwrap();
-    let usable = std::mem::replace(&mut journal.file, fs::File::open(&path).unwrap());
+    let usable = std::mem::replace(&mut journal.file, fs::File::open(&path).unwrap().into());
     let error = journal.append(&started(1)).unwrap_err();
     assert!(error.to_string().starts_with("cannot write to the journal "));
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"entry\":").unwrap();
@@ -202,6 +209,28 @@ fn a_line_half_written_by_a_failed_append_is_cut_off_before_the_next() {
     journal.append(&ended(1)).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text, format!("{}{}", intent(1, "a").to_line(), ended(1).to_line()));
+}
+
+#[test]
+fn lines_are_secured_once_and_a_sync_that_failed_writes_them_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.jsonl");
+    let (mut journal, _) = Journal::open(dir.path()).unwrap();
+    assert!(journal.unsecured().is_none(), "nothing was written yet");
+    journal.append(&intent(1, "a")).unwrap();
+    journal.append(&ended(1)).unwrap();
+    journal.append(&intent(2, "a")).unwrap();
+    assert!(journal.unsecured().is_some() && journal.unsecured().is_none());
+
+    journal.secured(Err(io::Error::other("the disk is gone"))).unwrap();
+    assert!(journal.unsecured().is_none(), "what was written anew is on disk");
+    assert_eq!(fs::read_to_string(&path).unwrap(), intent(2, "a").to_line());
+
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let error = journal.secured(Err(io::Error::other("the disk is gone"))).unwrap_err();
+    assert!(error.to_string().starts_with("cannot replace the journal "));
+    assert!(journal.unsecured().is_some(), "it is to be tried again");
 }
 
 #[test]

@@ -38,8 +38,9 @@ pub(super) struct Runs {
 #[derive(Debug)]
 pub(super) struct OutputFiles {
     pub(super) out: File,
-    /// Opened by the process itself, once it has no more to say to the daemon.
-    pub(super) err: PathBuf,
+    pub(super) err: File,
+    /// For a process that opens it itself, once it has no more to say to the daemon.
+    pub(super) err_path: PathBuf,
 }
 
 impl Runs {
@@ -52,9 +53,9 @@ impl Runs {
 
     /// Creates the files of a new launch, for a process of this user and group if that is not the daemon's own.
     pub(super) fn create(&self, launch: LaunchId, owner: Option<(u32, u32)>) -> io::Result<OutputFiles> {
-        let err = self.path(launch, "err");
-        create(&err, owner)?;
-        let files = OutputFiles { out: create(&self.path(launch, "out"), owner)?, err };
+        let err_path = self.path(launch, "err");
+        let err = create(&err_path, owner)?;
+        let files = OutputFiles { out: create(&self.path(launch, "out"), owner)?, err, err_path };
         self.adopt(launch);
         Ok(files)
     }
@@ -196,8 +197,8 @@ mod tests {
         assert_eq!(runs.dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
         let launch = LaunchId::from_u128(1);
         let files = runs.create(launch, None).unwrap();
-        assert_eq!(files.err.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        std::fs::write(&files.err, "sorry\n").unwrap();
+        assert_eq!(files.err_path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::write(&files.err_path, "sorry\n").unwrap();
         assert_eq!(runs.follow("app", launch, 1).finish(), "sorry");
         runs.finish(launch).unwrap();
         let left: Vec<_> = runs.dir.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();

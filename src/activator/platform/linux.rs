@@ -6,22 +6,26 @@
 
 use super::Ending;
 use crate::activator::journal::Process;
-use crate::activator::launch::{ImageStamp, LaunchId};
+use crate::activator::launch::{ImageStamp, LaunchId, Outcome};
 use crate::activator::trampoline::SUBCOMMAND;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+    waitpid,
 };
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{SignalKind, signal};
 
-/// How often a process is looked at where the kernel has no pidfds (before 5.3) or a sandbox forbids them.
+/// How often a process is looked at where the kernel has no pidfds (before 5.3) or a sandbox forbids them, and where no signal
+/// tells of its end.
 const POLL: Duration = Duration::from_secs(1);
 
 /// How often a killed process tree is looked at for more to kill.
@@ -35,7 +39,7 @@ pub(in crate::activator) fn own_program() -> io::Result<PathBuf> {
 
 /// The identity of the process that has `pid` now.
 pub(in crate::activator) fn identify(pid: u32) -> io::Result<Process> {
-    Ok(Process { pid, start_time: stat(pid)?.start_time, boot_id: boot_id()? })
+    Ok(Process { pid, start_time: stat(pid)?.start_time, boot_id: boot_id()?.to_owned() })
 }
 
 /// Whether exactly this process still runs. One that has ended and is not yet reaped does not.
@@ -100,6 +104,24 @@ pub(in crate::activator) fn inherits_orphans() -> bool {
     std::process::id() == 1 || rustix::process::child_subreaper().is_ok_and(|reaper| reaper.is_some())
 }
 
+/// Kills a child with its process group, if it leads one, and waits for its end.
+pub(in crate::activator) fn end_child(pid: u32) {
+    let Ok(pid) = raw(pid) else { return };
+    // Not reaped yet, so the number is still its own.
+    let _ = kill_process_group(pid, Signal::KILL);
+    let _ = kill_process(pid, Signal::KILL);
+    let _ = waitpid(Some(pid), WaitOptions::empty());
+}
+
+/// Reaps a child that has ended. `None` if it still runs, or is no child of this process.
+pub(in crate::activator) fn reap(process: &Process) -> Option<Outcome> {
+    // Of one that was reaped elsewhere the id may be that of another child by now.
+    stat(process.pid).ok().filter(|stat| stat.start_time == process.start_time)?;
+    let (_, status) = waitpid(Some(raw(process.pid).ok()?), WaitOptions::NOHANG).ok()??;
+    let code = status.exit_status().map(Outcome::Code);
+    Some(code.or(status.terminating_signal().map(Outcome::Signal)).unwrap_or(Outcome::Unknown))
+}
+
 /// Reaps those children that have ended and that `is_stranger` says nobody else waits for; answers how many.
 pub(in crate::activator) fn reap_children(is_stranger: impl Fn(u32) -> bool) -> usize {
     let own = std::process::id();
@@ -115,7 +137,8 @@ pub(in crate::activator) fn image_stamp(program: &Path) -> Option<ImageStamp> {
     Some(ImageStamp { inode: metadata.ino(), changed: (metadata.ctime(), metadata.ctime_nsec()) })
 }
 
-/// Waits until a process that need not be our child has ended. How it ended the kernel tells nobody but its parent.
+/// Waits until a process that need not be our child has ended. How it ended the kernel tells nobody but its parent, by
+/// [`reap`].
 pub(in crate::activator) async fn ended(process: &Process) {
     let opened = raw(process.pid).and_then(|pid| Ok(pidfd_open(pid, PidfdFlags::empty())?));
     // Looked at after the descriptor is open: from here on the id cannot pass to another process unnoticed.
@@ -127,8 +150,13 @@ pub(in crate::activator) async fn ended(process: &Process) {
     {
         return;
     }
+    let mut ended_children = signal(SignalKind::child()).ok();
     while is_running(process) {
-        tokio::time::sleep(POLL).await;
+        let child = async { ended_children.as_mut()?.recv().await };
+        tokio::select! {
+            Some(()) = child => {}
+            () = tokio::time::sleep(POLL) => {}
+        }
     }
 }
 
@@ -177,8 +205,14 @@ fn stat(pid: u32) -> io::Result<Stat> {
     })
 }
 
-fn boot_id() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim_end().to_owned())
+/// Read once: it is the same for as long as anything can ask.
+fn boot_id() -> io::Result<&'static str> {
+    static READ: OnceLock<String> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read);
+    }
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(READ.get_or_init(|| text.trim_end().to_owned()))
 }
 
 fn has_variable(pid: u32, variable: &[u8]) -> bool {

@@ -1,11 +1,30 @@
 //! Systems on which the activator does not run. It says so when it starts, before it has launched anything, and the rest of
 //! the program works.
 
-use super::Ending;
+use super::{Ending, Program, Streams};
 use crate::activator::journal::Process;
-use crate::activator::launch::{ImageStamp, LaunchId};
+use crate::activator::launch::{ImageStamp, LaunchId, Outcome};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Nothing is started here.
+pub(in crate::activator) fn own_environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::iter::empty()
+}
+
+/// Refuses.
+pub(in crate::activator) fn spawn(_program: &Program, _streams: &Streams) -> io::Result<u32> {
+    Err(unsupported())
+}
+
+/// No process is known here.
+pub(in crate::activator) fn end_child(_pid: u32) {}
+
+/// No process is known here.
+pub(in crate::activator) fn reap(_process: &Process) -> Option<Outcome> {
+    None
+}
 
 /// Refuses: asked first by a daemon that starts, so that it never gets further.
 pub(in crate::activator) fn own_program() -> io::Result<PathBuf> {
