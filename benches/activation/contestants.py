@@ -96,7 +96,9 @@ class Ssbroker(Contestant):
         self.connection = pytds.connect("127.0.0.1", "msdb", "sa", self.password, port=port, autocommit=True)
         self.cursor = self.connection.cursor()
         self.set_up()
-        config = self.folder / "activator.toml"
+        # In a folder of its own, since the daemon watches the folder of its configuration.
+        config = self.folder / "config" / "activator.toml"
+        config.parent.mkdir()
         config.write_text(self.text(self.daemon_port(port)))
         config.chmod(0o600)
         self.run("activator", "run", "--config", config)

@@ -296,6 +296,10 @@ async fn follow_until(ended: impl Future<Output = Outcome>, mut tail: Tail) -> (
             outcome = &mut ended => return (outcome, tail),
             () = sleep_until(next_look) => {}
         }
+        if tail.is_quiet() {
+            next_look = Tail::next_in_silence(Instant::now().into_std()).into();
+            continue;
+        }
         let look = tokio::task::spawn_blocking(move || {
             let pause = tail.look();
             (tail, pause)

@@ -26,6 +26,7 @@
 //! line nor the embedded broker.
 
 mod accounts;
+mod beat;
 mod children;
 pub mod config;
 pub mod control;

@@ -59,6 +59,11 @@ impl Lines {
         pieces
     }
 
+    /// Whether there is nothing to tell before something is written.
+    pub(super) fn are_told(&self) -> bool {
+        self.left_out.1 == 0
+    }
+
     /// Takes in one line that came whole and not as part of a stream: a line end in it does not make it two.
     pub(in crate::activator) fn push_line(&mut self, line: &[u8], now: Instant) -> Vec<Piece> {
         let mut pieces = Vec::new();

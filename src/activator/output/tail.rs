@@ -4,6 +4,7 @@
 //! begin again at its start; what it writes between the last look and the cut is lost, and the cut is told.
 
 use super::lines::{Lines, Piece, readable};
+use crate::activator::beat;
 use crate::activator::launch::LaunchId;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -19,7 +20,7 @@ const MOST_READ: u64 = 256 * 1024;
 const RECENT: usize = 4 * 1024;
 /// Time to the next look while a handler writes.
 const CALM: Duration = Duration::from_millis(200);
-/// The same while it writes nothing.
+/// The same while it writes nothing; all tails look at the same moments then.
 const SILENCE: Duration = Duration::from_millis(500);
 /// The same while a handler writes a lot.
 const FLOOD: Duration = Duration::from_millis(20);
@@ -70,6 +71,16 @@ impl Tail {
             stream.position = metadata.map_or(0, |metadata| metadata.len());
         }
         self
+    }
+
+    /// Whether a look would find nothing. Asks the system for the size of open files only, which does not block.
+    pub(in crate::activator) fn is_quiet(&self) -> bool {
+        self.streams.iter().all(Stream::is_quiet)
+    }
+
+    /// When to look again if it is quiet at `now`.
+    pub(in crate::activator) fn next_in_silence(now: Instant) -> Instant {
+        beat::after(now, SILENCE)
     }
 
     /// Writes what is new to the log; answers when to look again. Blocks for the time of a few reads.
@@ -146,6 +157,12 @@ impl Tail {
 }
 
 impl Stream {
+    fn is_quiet(&self) -> bool {
+        let length = self.file.as_ref().map(|file| file.metadata().map(|metadata| metadata.len()));
+        self.lines.are_told()
+            && length.is_none_or(|length| length.is_ok_and(|length| length == self.position))
+    }
+
     /// What was written since the last look, and how much that is.
     fn read_new(&mut self) -> io::Result<(Vec<Piece>, u64)> {
         let Some(file) = &mut self.file else { return Ok((Vec::new(), 0)) };

@@ -21,6 +21,7 @@ mod watched;
 pub(super) use set::{Looks, Reconcilers};
 pub(super) use watched::missing_queue;
 
+use crate::activator::beat;
 use crate::activator::config::Config;
 use crate::activator::guarded;
 use crate::activator::inbox::EventSender;
@@ -40,7 +41,7 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use watched::Watched;
 
-/// Time between two sweeps.
+/// Time between two sweeps; the tasks of all services sweep at the same moments.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Time between two full looks.
 const FULL: Duration = Duration::from_secs(60);
@@ -219,7 +220,7 @@ impl Reconciler {
         let mut next = self.full_look_at;
         for at in idle {
             let ready = readable.iter().position(|readable| *readable == at).map(|position| ready[position]);
-            next = next.min(Instant::now() + SWEEP);
+            next = next.min(beat::after(Instant::now(), SWEEP));
             next = next.min(self.judge(at, ready, broker).await?);
         }
         Ok(next)

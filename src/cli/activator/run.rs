@@ -42,7 +42,8 @@ pub(super) fn run(arguments: &Arguments, environment: &Environment) -> Result<Ex
         let activator = Activator::new(loaded.config).reload_from(file).reap_orphans();
         let activator = service_manager::attach(activator);
         reload_on_hangup(activator.reload_handle())?;
-        let outcome = activator.run(stops).await;
+        // On a task of its own, which unlike this one runs where the events come from.
+        let outcome = tokio::spawn(activator.run(stops)).await.expect("the activator does not panic");
         outcome.map_err(|error| CliError::usage("the activator cannot run").because(error).or_refused())?;
         Ok(ExitStatus::Done)
     })
