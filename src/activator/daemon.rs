@@ -11,7 +11,6 @@ use crate::activator::feed;
 use crate::activator::history::History;
 use crate::activator::inbox::{EventSender, Inbox};
 use crate::activator::journal::{Journal, JournalError, Replay};
-use crate::activator::launch::LaunchId;
 use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
 use crate::activator::listener::{Link, Listeners};
@@ -280,9 +279,9 @@ impl Activator {
         let runs = Arc::new(Runs::open(dir).map_err(output)?);
         let feeds = Arc::new(feed::Shared::open(dir).map_err(output)?);
         let reenabling = Reenabling::open(dir, Instant::now(), SystemTime::now());
-        let (config, sender) = (Arc::clone(&self.config), self.inbox.sender());
+        let (config, sender, ids) = (Arc::clone(&self.config), self.inbox.sender(), Arc::clone(&runs));
         let mut event_loop = EventLoop {
-            supervisor: Supervisor::new(Arc::clone(&self.config), LaunchId::random),
+            supervisor: Supervisor::new(Arc::clone(&self.config), move || ids.next_id()),
             ledger: Ledger::new(journal),
             launcher: Launcher::new(program, Arc::clone(&runs), own_children, &self.config, &links),
             children: Children::new(Arc::clone(&runs), feeds, self.inbox.sender(), board.clone()),
@@ -299,6 +298,7 @@ impl Activator {
         };
         event_loop.recover(replay).await;
         runs.prune().map_err(output)?;
+        runs.fill_stock();
         Ok(event_loop)
     }
 }

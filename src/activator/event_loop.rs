@@ -11,7 +11,7 @@ use crate::activator::history::{History, Run};
 use crate::activator::inbox::{Inbox, Input, Receipt};
 use crate::activator::journal::{Entry, Replay};
 use crate::activator::launch::{LaunchId, Outcome, Target};
-use crate::activator::launcher::{Launcher, StartError, Started};
+use crate::activator::launcher::Launcher;
 use crate::activator::ledger::Ledger;
 use crate::activator::listener::{Link, Listeners};
 use crate::activator::log_lines;
@@ -113,6 +113,7 @@ impl EventLoop {
             }
             self.take_in(input).await;
         }
+        self.launcher.finish();
         self.listeners
     }
 
@@ -157,15 +158,20 @@ impl EventLoop {
     async fn take_in(&mut self, Input { event, receipt }: Input) {
         let report = self.take_report(&event);
         let mut actions = self.supervisor.handle(event, Instant::now());
-        let mut all_kept = self.journal_report(report, &mut actions).await;
+        let mut all_kept = self.journal_report(report, &mut actions);
         // Before any record of it is shown, and again for applications that a new configuration puts on the board.
         self.board.count(&self.supervisor);
+        let mut orders = Vec::new();
         for action in actions {
-            all_kept &= self.carry_out(action, &receipt).await;
+            all_kept &= self.carry_out(action, &receipt, &mut orders);
         }
         self.board.count(&self.supervisor);
+        // Whatever becomes of the launches, their intents are journalled: the server can be told while they start.
         if all_kept {
             self.ledger.give_when_safe(receipt);
+        }
+        for order in orders {
+            self.start(&order).await;
         }
     }
 
@@ -195,12 +201,12 @@ impl EventLoop {
     /// Journals the end of a launch before anything follows from it. Only the notification that is to survive the launch goes
     /// first, so that the journal knows of one or the other at any moment; where it cannot be written the end is not written
     /// either, and the next start finds that out. Answers whether the notification, if there is one, is safe.
-    async fn journal_report(&mut self, report: Option<Entry>, actions: &mut Vec<Action>) -> bool {
+    fn journal_report(&mut self, report: Option<Entry>, actions: &mut Vec<Action>) -> bool {
         let Some(report) = report else { return true };
         let first =
             actions.iter().position(|action| matches!(action, Action::Remember { .. } | Action::Launch(_)));
         if let Some(at) = first.filter(|at| matches!(actions[*at], Action::Remember { .. }))
-            && !self.carry_out(actions.remove(at), &Receipt::none()).await
+            && !self.carry_out(actions.remove(at), &Receipt::none(), &mut Vec::new())
         {
             return false;
         }
@@ -215,10 +221,11 @@ impl EventLoop {
         }
     }
 
-    /// Answers false if a notification is lost unless its sender keeps it.
-    async fn carry_out(&mut self, action: Action, receipt: &Receipt) -> bool {
+    /// Does what is to be done, up to the start of processes, which are added to `orders`. Answers false if a notification is lost
+    /// unless its sender keeps it.
+    fn carry_out(&mut self, action: Action, receipt: &Receipt, orders: &mut Vec<LaunchOrder>) -> bool {
         match action {
-            Action::Launch(order) => self.launch(order, receipt.clone()).await,
+            Action::Launch(order) => orders.extend(self.intend(order, receipt)),
             Action::Remember { app, listener, target } => {
                 let service = self.service(listener);
                 return self.keep(&Entry::Kept { app, service, target });
@@ -260,31 +267,37 @@ impl EventLoop {
         outcome.is_ok()
     }
 
-    async fn launch(&mut self, order: LaunchOrder, receipt: Receipt) {
-        match self.start(&order).await {
-            Ok(started) => self.children.watch(&order, started, receipt),
-            Err(reason) => {
-                let image = children::image_of(&order.app.command);
-                let event = Event::LaunchFailed { launch: order.launch, reason, image };
-                self.due.push_back(Input { event, receipt });
-            }
-        }
-    }
-
     /// First the intent, then the process, then its identity: whenever the daemon dies, its successor finds the process.
-    async fn start(&mut self, order: &LaunchOrder) -> Result<Started, String> {
+    /// Answers the order again if it is to be carried out.
+    fn intend(&mut self, order: LaunchOrder, receipt: &Receipt) -> Option<LaunchOrder> {
         let intent = Entry::Intent {
             launch: order.launch,
             app: order.app.name.clone(),
             service: self.service(order.listener),
             target: order.target.clone(),
         };
-        self.ledger.append(&intent).map_err(|error| log_lines::chain(&error))?;
-        let started =
-            self.launcher.start(order).await.map_err(|error: StartError| log_lines::chain(&error))?;
-        // Without this line a successor still finds the process, by its launch id.
-        self.ledger.note(&Entry::Started { launch: order.launch, process: started.process().clone() });
-        Ok(started)
+        let Err(error) = self.ledger.append(&intent) else { return Some(order) };
+        self.launcher.give_up(order.launch);
+        self.launch_failed(&order, log_lines::chain(&error), receipt.clone());
+        None
+    }
+
+    async fn start(&mut self, order: &LaunchOrder) {
+        match self.launcher.start(order).await {
+            Ok(started) => {
+                // Without this line a successor still finds the process, by its launch id.
+                let process = started.process().clone();
+                self.ledger.note(&Entry::Started { launch: order.launch, process });
+                self.children.watch(order, started);
+            }
+            Err(error) => self.launch_failed(order, log_lines::chain(&error), Receipt::none()),
+        }
+    }
+
+    fn launch_failed(&mut self, order: &LaunchOrder, reason: String, receipt: Receipt) {
+        let image = children::image_of(&order.app.command);
+        let event = Event::LaunchFailed { launch: order.launch, reason, image };
+        self.due.push_back(Input { event, receipt });
     }
 
     async fn adopt(&mut self, Survivor { launch, app, process }: Survivor) {

@@ -39,7 +39,7 @@ impl Error for NotHandled {}
 
 impl EventSender {
     /// Hands in a notification on behalf of the notification service at position `listener` of the configuration, and
-    /// waits until everything it led to is done: processes are started and journalled, or the notification is kept.
+    /// waits until nothing of it depends on this process any more: the intent to launch is on disk, or the notification is.
     ///
     /// # Errors
     /// [`NotHandled`]. Dropping the future leaves it open whether the notification is acted on.
@@ -66,10 +66,10 @@ impl EventSender {
         Ok(async move { given.await.map_err(|_refused| NotHandled) })
     }
 
-    /// Reports what became of an earlier event, whose receipt is passed on.
-    pub(super) async fn report(&self, event: Event, receipt: Receipt) {
+    /// Reports what became of something, for which nobody waits.
+    pub(super) async fn report(&self, event: Event) {
         // A loop that has ended has no use for reports; the journal tells its successor.
-        let _ = self.inputs.send(Input { event, receipt }).await;
+        let _ = self.inputs.send(event.into()).await;
     }
 }
 

@@ -37,8 +37,10 @@ impl Place {
         Daemon::start(config(&self.state(), apps))
     }
 
+    /// Those that hold anything: empty ones stand ready for launches to come.
     fn output_files(&self) -> Vec<PathBuf> {
-        fs::read_dir(self.state().join("runs")).unwrap().map(|entry| entry.unwrap().path()).collect()
+        let files = fs::read_dir(self.state().join("runs")).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| file.metadata().is_ok_and(|metadata| metadata.len() > 0)).collect()
     }
 }
 

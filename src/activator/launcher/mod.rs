@@ -10,6 +10,7 @@ pub(super) use started::{Feed, Started};
 
 use crate::activator::accounts::{self, AccountError};
 use crate::activator::config::Config;
+use crate::activator::launch::LaunchId;
 use crate::activator::listener::Link;
 use crate::activator::output::Runs;
 use crate::activator::own_children::OwnChildren;
@@ -112,6 +113,16 @@ impl Launcher {
         Arc::make_mut(&mut self.secret_variables).extend(config.secret_variables.iter().cloned());
     }
 
+    /// A launch that is not made after all: its files go.
+    pub(super) fn give_up(&self, launch: LaunchId) {
+        self.starter.runs.discard(launch);
+    }
+
+    /// The daemon ends: nothing is launched any more.
+    pub(super) fn finish(&self) {
+        self.starter.runs.clear_stock();
+    }
+
     /// Starts a handler, or the trampoline, which goes on by itself. Takes the time of a posix_spawn, some tenths of a
     /// millisecond, on a thread for blocking work; a program that does not start in five seconds is given up.
     pub(super) async fn start(&self, order: &LaunchOrder) -> Result<Started, StartError> {
@@ -131,6 +142,7 @@ impl Launcher {
                     starter.runs.discard(late.launch);
                     late.put_away();
                 }
+                starter.runs.fill_stock();
             }
         };
         tokio::task::spawn_blocking(start);

@@ -3,7 +3,10 @@
 //! Files and not pipes, because a pipe dies with the daemon and takes the handler with it at its next line. They are for
 //! the handler's own user only, since handlers print what they like; empty ones are removed when the handler ends, and of
 //! the rest the newest are kept. While a handler runs its files are followed ([`Tail`]), which also bounds their size.
-//! Starts no process.
+//!
+//! A new file can cost a file system more than a new process costs the kernel, most of all where many have just been removed.
+//! So the files of a few launches to come are there beforehand, and such a launch gets the id they are named by. Starts no
+//! process.
 
 mod lines;
 mod tail;
@@ -12,7 +15,7 @@ pub(super) use lines::{Lines, Piece, readable};
 pub(super) use tail::Tail;
 
 use crate::activator::launch::LaunchId;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -23,6 +26,8 @@ use std::time::SystemTime;
 
 /// How many output files of ended launches are kept.
 const KEEP: usize = 200;
+/// For how many launches files are there beforehand.
+const STOCK: usize = 4;
 /// How large the files of ended launches may be together.
 const KEEP_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -30,8 +35,10 @@ const KEEP_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Runs {
     dir: PathBuf,
-    /// Launches whose files are still written to. Only ever locked for one look or change.
+    /// Launches whose files are still written to, or will be. Only ever locked for one look or change.
     live: Mutex<HashSet<LaunchId>>,
+    /// Launches to come whose files are there. Locked in the same way.
+    stock: Mutex<VecDeque<LaunchId>>,
 }
 
 /// The two files of a launch, for its process.
@@ -48,10 +55,34 @@ impl Runs {
     pub(super) fn open(state_dir: &Path) -> io::Result<Self> {
         let dir = state_dir.join("runs");
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        Ok(Self { dir, live: Mutex::default() })
+        Ok(Self { dir, live: Mutex::default(), stock: Mutex::default() })
     }
 
-    /// Creates the files of a new launch, for a process of this user and group if that is not the daemon's own.
+    /// The id for a new launch: one whose files are there, if there is any left.
+    pub(super) fn next_id(&self) -> LaunchId {
+        self.stock().pop_front().unwrap_or_else(LaunchId::random)
+    }
+
+    /// Sees to it that there are files for some launches to come. Blocks for the time of creating them.
+    pub(super) fn fill_stock(&self) {
+        while self.stock().len() < STOCK {
+            let launch = LaunchId::random();
+            if self.create(launch, None).is_err() {
+                // The launch that needs a file says what is wrong.
+                return self.discard(launch);
+            }
+            self.stock().push_back(launch);
+        }
+    }
+
+    /// Removes the files of launches that will not come.
+    pub(super) fn clear_stock(&self) {
+        let left = std::mem::take(&mut *self.stock());
+        left.into_iter().for_each(|launch| self.discard(launch));
+    }
+
+    /// Creates the files of a new launch where they are not there, for a process of this user and group if that is not the
+    /// daemon's own.
     pub(super) fn create(&self, launch: LaunchId, owner: Option<(u32, u32)>) -> io::Result<OutputFiles> {
         let err_path = self.path(launch, "err");
         let err = create(&err_path, owner)?;
@@ -94,7 +125,7 @@ impl Runs {
         }
     }
 
-    /// Removes the oldest files beyond those kept.
+    /// Removes empty files, which an earlier daemon may have left, and the oldest beyond those kept.
     pub(super) fn prune(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
@@ -104,6 +135,10 @@ impl Runs {
                 let metadata = entry.metadata().ok();
                 let changed = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
                 let size = metadata.map_or(0, |metadata| metadata.len());
+                if size == 0 {
+                    remove(&entry.path())?;
+                    continue;
+                }
                 files.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), size, entry.path()));
             }
         }
@@ -124,14 +159,25 @@ impl Runs {
         self.dir.join(format!("{launch}.{extension}"))
     }
 
+    fn stock(&self) -> std::sync::MutexGuard<'_, VecDeque<LaunchId>> {
+        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn live(&self) -> std::sync::MutexGuard<'_, HashSet<LaunchId>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Appending, so that a file which is cut by its owner while the handler writes does not get a hole.
+/// Appending, so that a file which is cut by its owner while the handler writes does not get a hole. The folder is ours alone,
+/// so a file that is there is from the stock; to ask for its creation would wait for other files that are being created.
 fn create(path: &Path, owner: Option<(u32, u32)>) -> io::Result<File> {
-    let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+    let stocked = OpenOptions::new().append(true).open(path);
+    let file = match stocked {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?
+        }
+        stocked => stocked?,
+    };
     if let Some((uid, gid)) = owner {
         // A script that opens /dev/stderr anew does so with its own rights.
         fchown(&file, Some(uid), Some(gid))?;
@@ -171,7 +217,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Runs, surplus};
+    use super::{Runs, STOCK, surplus};
     use crate::activator::launch::LaunchId;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
@@ -218,5 +264,29 @@ mod tests {
         runs.prune().unwrap();
         assert_eq!(runs.dir.read_dir().unwrap().count(), 203);
         assert!(runs.path(LaunchId::from_u128(1), "out").exists() && runs.dir.join("notes.out").exists());
+    }
+
+    #[test]
+    fn a_launch_from_the_stock_finds_its_files_and_what_is_left_of_it_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = |runs: &Runs| runs.dir.read_dir().unwrap().count();
+        let runs = Runs::open(folder.path()).unwrap();
+        runs.fill_stock();
+        runs.prune().unwrap();
+        assert_eq!(count(&runs), 2 * STOCK);
+        let launch = runs.next_id();
+        assert!(runs.path(launch, "out").exists() && runs.path(launch, "err").exists());
+        runs.create(launch, None).unwrap();
+        assert_eq!(count(&runs), 2 * STOCK);
+        runs.fill_stock();
+        assert_eq!(count(&runs), 2 * STOCK + 2);
+        runs.clear_stock();
+        assert_eq!(count(&runs), 2);
+
+        runs.fill_stock();
+        let next = Runs::open(folder.path()).unwrap();
+        next.adopt(launch);
+        next.prune().unwrap();
+        assert_eq!(count(&next), 2, "the stock of a daemon that died");
     }
 }
