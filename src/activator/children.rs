@@ -5,7 +5,7 @@
 
 use crate::activator::feed::{self, Ending};
 use crate::activator::guarded;
-use crate::activator::inbox::EventSender;
+use crate::activator::inbox::{EventSender, Receipt};
 use crate::activator::journal::Process;
 use crate::activator::launch::{ImageStamp, LaunchId, Outcome};
 use crate::activator::launcher::{Feed, Started};
@@ -61,8 +61,8 @@ impl Children {
         Self { runs, feeds, reports, board, tasks: JoinSet::new(), processes: HashMap::new() }
     }
 
-    /// Waits for a process that was started.
-    pub(super) fn watch(&mut self, order: &LaunchOrder, mut started: Started) {
+    /// Waits for a process that was started; the receipt goes with the report on its start.
+    pub(super) fn watch(&mut self, order: &LaunchOrder, mut started: Started, receipt: Receipt) {
         let feed = started.take_feed();
         let control = feed
             .as_ref()
@@ -77,7 +77,7 @@ impl Children {
         watcher.grace = order.app.stop_grace;
         let fed =
             feed.zip(control).map(|(feed, control)| Fed { feed, control, shared: Arc::clone(&self.feeds) });
-        self.tasks.spawn(watcher.clone().guard(watcher.started(started, fed)));
+        self.tasks.spawn(watcher.clone().guard(watcher.started(started, receipt, fed)));
     }
 
     /// Waits for a process that an earlier daemon started.
@@ -174,17 +174,17 @@ impl Watcher {
         platform::ended(&self.process).await;
         self.runs.release(self.launch);
         let ended = Event::Exited { launch: self.launch, outcome: Outcome::Unknown };
-        self.reports.report(ended).await;
+        self.reports.report(ended, Receipt::none()).await;
     }
 
-    async fn started(self, mut started: Started, fed: Option<Fed>) {
+    async fn started(self, mut started: Started, receipt: Receipt, fed: Option<Fed>) {
         let launch = self.launch;
         match started.handed_over().await {
-            Ok(()) => self.reports.report(Event::Launched { launch, pid: self.process.pid }).await,
+            Ok(()) => self.reports.report(Event::Launched { launch, pid: self.process.pid }, receipt).await,
             Err(error) => {
                 self.runs.discard(launch);
                 let (reason, image) = (log_lines::chain(&error), image_of(&self.program));
-                self.reports.report(Event::LaunchFailed { launch, reason, image }).await;
+                self.reports.report(Event::LaunchFailed { launch, reason, image }, receipt).await;
                 return;
             }
         }
@@ -225,7 +225,7 @@ impl Watcher {
                     Err(_elapsed) => format!("it did not finish within {grace:?} after the end of its input"),
                 },
             };
-            reports.report(Event::Unfit { launch, reason }).await;
+            reports.report(Event::Unfit { launch, reason }, Receipt::none()).await;
         }
     }
 
@@ -239,7 +239,7 @@ impl Watcher {
         let (last_lines, finished, leftovers) =
             finish.await.expect("looking after output files does not panic");
         self.tell_end(outcome, &last_lines, finished);
-        self.reports.report(Event::Exited { launch, outcome }).await;
+        self.reports.report(Event::Exited { launch, outcome }, Receipt::none()).await;
         if !leftovers.is_empty() {
             self.end_leftovers(&leftovers).await;
         }

@@ -170,8 +170,8 @@ impl EventLoop {
         if all_kept {
             self.ledger.give_when_safe(receipt);
         }
-        for order in orders {
-            self.start(&order).await;
+        for (order, receipt) in orders {
+            self.start(&order, receipt).await;
         }
     }
 
@@ -223,7 +223,12 @@ impl EventLoop {
 
     /// Does what is to be done, up to the start of processes, which are added to `orders`. Answers false if a notification is lost
     /// unless its sender keeps it.
-    fn carry_out(&mut self, action: Action, receipt: &Receipt, orders: &mut Vec<LaunchOrder>) -> bool {
+    fn carry_out(
+        &mut self,
+        action: Action,
+        receipt: &Receipt,
+        orders: &mut Vec<(LaunchOrder, Receipt)>,
+    ) -> bool {
         match action {
             Action::Launch(order) => orders.extend(self.intend(order, receipt)),
             Action::Remember { app, listener, target } => {
@@ -269,28 +274,30 @@ impl EventLoop {
 
     /// First the intent, then the process, then its identity: whenever the daemon dies, its successor finds the process.
     /// Answers the order again if it is to be carried out.
-    fn intend(&mut self, order: LaunchOrder, receipt: &Receipt) -> Option<LaunchOrder> {
+    fn intend(&mut self, order: LaunchOrder, receipt: &Receipt) -> Option<(LaunchOrder, Receipt)> {
         let intent = Entry::Intent {
             launch: order.launch,
             app: order.app.name.clone(),
             service: self.service(order.listener),
             target: order.target.clone(),
         };
-        let Err(error) = self.ledger.append(&intent) else { return Some(order) };
+        let Err(error) = self.ledger.append(&intent) else {
+            return Some((order, receipt.of_start()));
+        };
         self.launcher.give_up(order.launch);
         self.launch_failed(&order, log_lines::chain(&error), receipt.clone());
         None
     }
 
-    async fn start(&mut self, order: &LaunchOrder) {
+    async fn start(&mut self, order: &LaunchOrder, receipt: Receipt) {
         match self.launcher.start(order).await {
             Ok(started) => {
                 // Without this line a successor still finds the process, by its launch id.
                 let process = started.process().clone();
                 self.ledger.note(&Entry::Started { launch: order.launch, process });
-                self.children.watch(order, started);
+                self.children.watch(order, started, receipt);
             }
-            Err(error) => self.launch_failed(order, log_lines::chain(&error), Receipt::none()),
+            Err(error) => self.launch_failed(order, log_lines::chain(&error), receipt),
         }
     }
 

@@ -39,12 +39,12 @@ impl Error for NotHandled {}
 
 impl EventSender {
     /// Hands in a notification on behalf of the notification service at position `listener` of the configuration, and
-    /// waits until nothing of it depends on this process any more: the intent to launch is on disk, or the notification is.
+    /// waits until everything it led to is done: processes are started and journalled, or the notification is kept.
     ///
     /// # Errors
     /// [`NotHandled`]. Dropping the future leaves it open whether the notification is acted on.
     pub async fn notified(&self, listener: usize, notice: Notice) -> Result<(), NotHandled> {
-        self.send(Event::Notified { listener, notice }).await?.await
+        self.send(Event::Notified { listener, notice }, Until::Done).await?.await
     }
 
     /// Reports messages that wait in a queue without a reader, whatever notifications said; otherwise like
@@ -53,24 +53,34 @@ impl EventSender {
     /// # Errors
     /// [`NotHandled`].
     pub async fn reconcile(&self, listener: usize, target: Target) -> Result<(), NotHandled> {
-        self.send(Event::Reconcile { listener, target }).await?.await
+        self.send(Event::Reconcile { listener, target }, Until::Done).await?.await
     }
 
     /// Hands in an event. The future that is answered waits for it to be acted on; events are taken in the order of sending.
     pub(super) async fn send(
         &self,
         event: Event,
+        until: Until,
     ) -> Result<impl Future<Output = Result<(), NotHandled>> + use<>, NotHandled> {
-        let (receipt, given) = Receipt::new();
+        let (receipt, given) = Receipt::new(until);
         self.inputs.send(Input { event, receipt }).await.map_err(|_gone| NotHandled)?;
         Ok(async move { given.await.map_err(|_refused| NotHandled) })
     }
 
-    /// Reports what became of something, for which nobody waits.
-    pub(super) async fn report(&self, event: Event) {
+    /// Reports what became of an earlier event, whose receipt is passed on.
+    pub(super) async fn report(&self, event: Event, receipt: Receipt) {
         // A loop that has ended has no use for reports; the journal tells its successor.
-        let _ = self.inputs.send(event.into()).await;
+        let _ = self.inputs.send(Input { event, receipt }).await;
     }
+}
+
+/// What a sender waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// Nothing of the event depends on this process any more: what it led to is on disk, though processes may still be starting.
+    Safe,
+    /// Everything it led to is done, or has failed.
+    Done,
 }
 
 /// One event on its way to the loop.
@@ -113,24 +123,35 @@ impl Inbox {
 ///
 /// One that is dropped without being given refuses the whole.
 #[derive(Debug, Clone)]
-pub(super) struct Receipt(Option<Arc<Mutex<Option<oneshot::Sender<()>>>>>);
+pub(super) struct Receipt {
+    sender: Option<Arc<Mutex<Option<oneshot::Sender<()>>>>>,
+    until: Until,
+}
 
 impl Receipt {
     /// A receipt, and what learns of it.
-    pub(super) fn new() -> (Self, oneshot::Receiver<()>) {
+    pub(super) fn new(until: Until) -> (Self, oneshot::Receiver<()>) {
         let (sender, given) = oneshot::channel();
-        (Self(Some(Arc::new(Mutex::new(Some(sender))))), given)
+        (Self { sender: Some(Arc::new(Mutex::new(Some(sender)))), until }, given)
     }
 
     /// For events nobody waits for.
     pub(super) fn none() -> Self {
-        Self(None)
+        Self { sender: None, until: Until::Safe }
+    }
+
+    /// The part for a process whose intent is journalled: it counts for those only who wait for its start.
+    pub(super) fn of_start(&self) -> Self {
+        match self.until {
+            Until::Safe => Self::none(),
+            Until::Done => self.clone(),
+        }
     }
 
     /// This part is done. The sender is told with the last part.
     pub(super) fn give(mut self) {
         // Of several parts that are done at once exactly one gets the value.
-        let last = self.0.take().and_then(Arc::into_inner);
+        let last = self.sender.take().and_then(Arc::into_inner);
         let sender = last.and_then(|shared| shared.into_inner().unwrap_or_else(PoisonError::into_inner));
         if let Some(sender) = sender {
             // Who has gone needs no receipt.
@@ -141,7 +162,7 @@ impl Receipt {
 
 impl Drop for Receipt {
     fn drop(&mut self) {
-        if let Some(shared) = self.0.take() {
+        if let Some(shared) = self.sender.take() {
             shared.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
     }
@@ -149,11 +170,11 @@ impl Drop for Receipt {
 
 #[cfg(test)]
 mod tests {
-    use super::Receipt;
+    use super::{Receipt, Until};
 
     #[test]
     fn a_receipt_is_given_with_its_last_part() {
-        let (receipt, mut given) = Receipt::new();
+        let (receipt, mut given) = Receipt::new(Until::Done);
         let other = receipt.clone();
         receipt.give();
         assert!(given.try_recv().is_err());
@@ -162,8 +183,24 @@ mod tests {
     }
 
     #[test]
+    fn the_start_of_a_process_counts_only_for_who_waits_for_it() {
+        let (receipt, mut given) = Receipt::new(Until::Safe);
+        let start = receipt.of_start();
+        receipt.give();
+        assert_eq!(given.try_recv(), Ok(()));
+        drop(start);
+
+        let (receipt, mut given) = Receipt::new(Until::Done);
+        let start = receipt.of_start();
+        receipt.give();
+        assert!(given.try_recv().is_err());
+        start.give();
+        assert_eq!(given.try_recv(), Ok(()));
+    }
+
+    #[test]
     fn one_forgotten_part_refuses_the_whole() {
-        let (receipt, given) = Receipt::new();
+        let (receipt, given) = Receipt::new(Until::Done);
         let other = receipt.clone();
         drop(receipt);
         other.give();

@@ -84,7 +84,7 @@ fn lock(journal: &Shared) -> MutexGuard<'_, Journal> {
 #[cfg(test)]
 mod tests {
     use super::Ledger;
-    use crate::activator::inbox::Receipt;
+    use crate::activator::inbox::{Receipt, Until};
     use crate::activator::journal::{Entry, Journal};
     use crate::activator::launch::{LaunchId, Outcome};
 
@@ -94,7 +94,7 @@ mod tests {
         let (journal, _) = Journal::open(dir.path()).unwrap();
         let ledger = Ledger::new(journal);
         for number in 0..3 {
-            let (receipt, given) = Receipt::new();
+            let (receipt, given) = Receipt::new(Until::Safe);
             ledger.note(&Entry::Ended { launch: LaunchId::from_u128(number), outcome: Outcome::Code(0) });
             ledger.give_when_safe(receipt);
             given.await.unwrap();
@@ -110,7 +110,7 @@ mod tests {
         journal.break_sync();
         std::fs::remove_dir_all(dir.path()).unwrap();
         let ledger = Ledger::new(journal);
-        let (receipt, given) = Receipt::new();
+        let (receipt, given) = Receipt::new(Until::Safe);
         ledger.give_when_safe(receipt);
         assert!(given.await.is_err());
     }

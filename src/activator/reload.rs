@@ -7,7 +7,7 @@
 use crate::activator::config::watch::FileWatch;
 use crate::activator::config::{Config, ConfigFile, LoadError, Loaded};
 use crate::activator::daemon::judge;
-use crate::activator::inbox::EventSender;
+use crate::activator::inbox::{EventSender, Until};
 use crate::activator::log_lines;
 use crate::activator::supervisor::Event;
 use std::sync::Arc;
@@ -178,7 +178,7 @@ impl Reloader {
     }
 
     async fn tell(&self, event: Event) -> bool {
-        match self.events.send(event).await {
+        match self.events.send(event, Until::Done).await {
             Ok(acted_on) => acted_on.await.is_ok(),
             Err(_stopped) => false,
         }

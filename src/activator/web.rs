@@ -3,7 +3,7 @@
 //! Healthy is a daemon whose loop still turns; ready is one that listens on every enabled notification service. Whoever can
 //! reach the address may read: names of applications and queues, no data.
 
-use crate::activator::inbox::EventSender;
+use crate::activator::inbox::{EventSender, Until};
 use crate::activator::metrics;
 use crate::activator::status::{Board, ListenerState};
 use crate::activator::supervisor::Event;
@@ -120,7 +120,7 @@ impl Web {
 
 /// Whether the loop takes an event and acts on it. Time passing is an event that does no harm at any time.
 pub(super) async fn is_alive(events: &EventSender) -> bool {
-    match events.send(Event::Tick).await {
+    match events.send(Event::Tick, Until::Safe).await {
         Ok(acted_on) => acted_on.await.is_ok(),
         Err(_stopped) => false,
     }

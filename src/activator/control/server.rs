@@ -4,7 +4,7 @@ use super::protocol::{Answer, Request, Versioned, read_request};
 use super::socket_path;
 use crate::activator::event_loop::EventLoop;
 use crate::activator::history::History;
-use crate::activator::inbox::EventSender;
+use crate::activator::inbox::{EventSender, Until};
 use crate::activator::nearest::nearest;
 use crate::activator::reconcile::Looks;
 use crate::activator::reload::{ReloadHandle, Reloaded};
@@ -179,7 +179,7 @@ impl ControlServer {
 
     /// Hands an event to the loop and waits until it is acted on.
     async fn act(&self, event: Event) -> Result<(), String> {
-        let acted = async { self.events.send(event).await?.await };
+        let acted = async { self.events.send(event, Until::Done).await?.await };
         acted.await.map_err(|error| error.to_string())
     }
 

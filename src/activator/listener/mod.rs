@@ -11,7 +11,7 @@ mod set;
 
 pub(super) use set::Listeners;
 
-use crate::activator::inbox::EventSender;
+use crate::activator::inbox::{EventSender, Until};
 use crate::activator::log_lines;
 use crate::activator::status::{Board, ListenerState};
 use crate::client::{self, Backoff, Batch, Connectivity, Error, ErrorKind, QueueName, Receiver, ServiceName};
@@ -114,7 +114,9 @@ impl Listener {
         let mut outcomes = Vec::new();
         for message in batch.take_messages() {
             match Incoming::read(self.index, message) {
-                Incoming::Event(event) => outcomes.push(self.events.send(event).await.map_err(not_handled)?),
+                Incoming::Event(event) => {
+                    outcomes.push(self.events.send(event, Until::Safe).await.map_err(not_handled)?);
+                }
                 Incoming::Ended { conversation, why } => {
                     tracing::error!(
                         target: "activator", service = self.service, %conversation,

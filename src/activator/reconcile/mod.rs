@@ -24,7 +24,7 @@ pub(super) use watched::missing_queue;
 use crate::activator::beat;
 use crate::activator::config::Config;
 use crate::activator::guarded;
-use crate::activator::inbox::EventSender;
+use crate::activator::inbox::{EventSender, Until};
 use crate::activator::listener::{Health, Link};
 use crate::activator::log_lines;
 use crate::activator::reenabling::Reenabling;
@@ -241,7 +241,7 @@ impl Reconciler {
                 let Some(target) = queue.target.clone() else { return Ok(far) };
                 let event = Event::Reconcile { listener: self.parts.index, target };
                 // A loop that has ended needs nothing more; a receipt is of no use, since the next look shows.
-                let _ = self.parts.events.send(event).await.map(drop);
+                let _ = self.parts.events.send(event, Until::Safe).await.map(drop);
                 // Why no notification came is looked for now.
                 self.full_look_at = self.full_look_at.min(Instant::now() + SWEEP);
                 Ok(far)
