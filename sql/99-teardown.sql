@@ -37,4 +37,5 @@ IF OBJECT_ID(N'ssbroker.waiters', N'U') IS NOT NULL DROP TABLE [ssbroker].[waite
 IF OBJECT_ID(N'ssbroker.retries', N'U') IS NOT NULL DROP TABLE [ssbroker].[retries];
 IF OBJECT_ID(N'ssbroker.work_items', N'U') IS NOT NULL DROP TABLE [ssbroker].[work_items];
 IF OBJECT_ID(N'ssbroker.handled_messages', N'U') IS NOT NULL DROP TABLE [ssbroker].[handled_messages];
+IF OBJECT_ID(N'ssbroker.runs', N'U') IS NOT NULL DROP TABLE [ssbroker].[runs];
 GO

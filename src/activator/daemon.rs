@@ -21,6 +21,7 @@ use crate::activator::pauses::Pauses;
 use crate::activator::platform;
 use crate::activator::reenabling::Reenabling;
 use crate::activator::reload::{ReloadHandle, Reloader, Request};
+use crate::activator::run_table::RunTable;
 use crate::activator::status::Board;
 use crate::activator::supervisor::{Record, Supervisor};
 use crate::activator::web::Web;
@@ -248,7 +249,8 @@ impl Activator {
             helpers.spawn(Web { board: event_loop.board.clone(), events }.run(listener));
         }
         milestones.tell(Milestone::Ready);
-        event_loop.run(shutdown, &milestones).await.finish().await;
+        let (listeners, run_table) = event_loop.run(shutdown, &milestones).await;
+        tokio::join!(listeners.finish(), run_table.finish());
         helpers.shutdown().await;
         Ok(())
     }
@@ -280,6 +282,8 @@ impl Activator {
         let feeds = Arc::new(feed::Shared::open(dir).map_err(output)?);
         let reenabling = Reenabling::open(dir, Instant::now(), SystemTime::now());
         let (config, sender, ids) = (Arc::clone(&self.config), self.inbox.sender(), Arc::clone(&runs));
+        let listeners = Listeners::new(config, sender, board.clone(), reenabling.clone());
+        let table = self.config.history.table.clone();
         let mut event_loop = EventLoop {
             supervisor: Supervisor::new(Arc::clone(&self.config), move || ids.next_id()),
             ledger: Ledger::new(journal),
@@ -288,7 +292,8 @@ impl Activator {
             pauses: Pauses::open(dir),
             history: History::open(dir),
             config: Arc::clone(&self.config),
-            listeners: Listeners::new(config, sender, board.clone(), reenabling.clone()),
+            run_table: table.map(|service| RunTable::of(service, listeners.links())).unwrap_or_default(),
+            listeners,
             reenabling,
             board,
             inbox: self.inbox,

@@ -20,6 +20,7 @@ use crate::activator::notification::QueueEvent;
 use crate::activator::pauses::Pauses;
 use crate::activator::recovery::{self, Recovered, Survivor, System};
 use crate::activator::reenabling::Reenabling;
+use crate::activator::run_table::RunTable;
 use crate::activator::status::{Board, rfc3339};
 use crate::activator::supervisor::{Action, Event, LaunchOrder, Record, Supervisor};
 use std::collections::{HashMap, VecDeque};
@@ -41,6 +42,7 @@ pub(super) struct EventLoop {
     pub(super) observer: Observer,
     pub(super) board: Board,
     pub(super) history: History,
+    pub(super) run_table: RunTable,
     pub(super) pauses: Pauses,
     pub(super) listeners: Listeners,
     pub(super) reenabling: Reenabling,
@@ -95,13 +97,13 @@ impl EventLoop {
         }
     }
 
-    /// Runs until the stop is through, and answers what is left to be ended. Each message of `shutdown` is a request to
+    /// Runs until the stop is through, and answers what is left to be brought to its end. Each message of `shutdown` is a request to
     /// stop; a second one kills.
     pub(super) async fn run(
         mut self,
         mut shutdown: mpsc::Receiver<()>,
         milestones: &Milestones,
-    ) -> Listeners {
+    ) -> (Listeners, RunTable) {
         self.take_in(Event::Started.into()).await;
         while !self.is_stopped {
             let input = match self.due.pop_front() {
@@ -114,7 +116,7 @@ impl EventLoop {
             self.take_in(input).await;
         }
         self.launcher.finish();
-        self.listeners
+        (self.listeners, self.run_table)
     }
 
     /// Listens on every enabled notification service.
@@ -333,7 +335,7 @@ impl EventLoop {
         };
         let Some((app, pid)) = known.get(&launch).cloned() else { return };
         let ended = rfc3339(SystemTime::now());
-        self.history.note(Run {
+        self.keep_run(Run {
             app,
             launch_id: launch,
             pid,
@@ -344,10 +346,15 @@ impl EventLoop {
         });
     }
 
+    fn keep_run(&self, run: Run) {
+        self.run_table.note(&run, SystemTime::now());
+        self.history.note(run);
+    }
+
     fn note_run(&self, record: &Record) {
         let Record::Exited { launch, app, pid, outcome, lasted, .. } = record else { return };
         let Some(exit) = self.board.last_exit(app) else { return };
-        self.history.note(Run {
+        self.keep_run(Run {
             app: app.clone(),
             launch_id: *launch,
             pid: *pid,

@@ -39,6 +39,11 @@ impl LaunchId {
         f64::from(u16::from_be_bytes([bytes[12], bytes[13]])) / f64::from(u16::MAX)
     }
 
+    /// The same as a plain identifier.
+    pub(in crate::activator) fn as_uuid(self) -> Uuid {
+        self.0
+    }
+
     /// An id with a given value, for tests and for reading one back.
     #[must_use]
     pub fn from_u128(value: u128) -> Self {

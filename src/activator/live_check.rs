@@ -72,6 +72,14 @@ pub async fn check_live(config: &Config) -> Vec<LiveFinding> {
     check.findings
 }
 
+/// Where tables are looked for, and for whom.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    subject: &'a str,
+    database: &'a str,
+    login: &'a str,
+}
+
 struct Check<'a> {
     config: &'a Config,
     findings: Vec<LiveFinding>,
@@ -89,6 +97,10 @@ impl Check<'_> {
         match broker.inspect_service(&name).await? {
             Some(state) => self.notification_queue(&broker, service, &here, &state).await?,
             None => self.add(Severity::Fault, &service.name, missing_service(&service.name, &here)),
+        }
+        if self.config.history.table.as_ref() == Some(&service.name) {
+            let place = Place { subject: &service.name, database: &here.database, login: &here.login };
+            self.tables(&broker, Table::Runs, "history-table", place).await?;
         }
         for (position, app) in self.config.applications.iter().enumerate().filter(|(_, app)| app.enabled) {
             self.app(&broker, service, &here, position, app).await?;
@@ -190,16 +202,27 @@ impl Check<'_> {
         }
         let options = BrokerOptions::from_connection_string(service.connection.expose())?;
         let options = options.with_database(&app.on.database).with_max_pool_size(1);
-        let tables = Broker::with_options(options).await?.verify_tables(&[Table::DeadLetters]).await?;
-        let login = &state.database.login;
+        let broker = Broker::with_options(options).await?;
+        let place = Place { subject: &app.name, database: &app.on.database, login: &state.database.login };
+        self.tables(&broker, Table::DeadLetters, "feed-tables", place).await
+    }
+
+    /// Whether tables of ours are as they have to be.
+    async fn tables(
+        &mut self,
+        broker: &Broker,
+        wanted: Table,
+        id: &'static str,
+        Place { subject, database, login }: Place<'_>,
+    ) -> client::Result<()> {
+        let tables = broker.verify_tables(&[wanted]).await?;
         for found in tables.missing() {
-            let text = format!("{found} in database {}, or login {login} does not see it", app.on.database);
-            let cure = found.statement.clone();
-            self.add(Severity::Fault, &app.name, Found { id: "feed-tables", text, cure });
+            let text = format!("{found} in database {database}, or login {login} does not see it");
+            self.add(Severity::Fault, subject, Found { id, text, cure: found.statement.clone() });
         }
         for found in tables.different() {
             let (text, cure) = (found.to_string(), found.statement.clone());
-            self.add(Severity::Fault, &app.name, Found { id: "feed-tables", text, cure });
+            self.add(Severity::Fault, subject, Found { id, text, cure });
         }
         Ok(())
     }

@@ -57,6 +57,7 @@ mod recovery;
 mod reenabling;
 mod reload;
 mod resident;
+mod run_table;
 pub mod slots;
 mod state_file;
 pub mod status;

@@ -29,6 +29,7 @@ mod receive;
 mod request;
 mod retry;
 mod rows;
+mod runs;
 mod sending;
 pub mod server_codes;
 mod session;
@@ -67,6 +68,7 @@ pub use request::{
 };
 pub use retry::Backoff;
 pub use rows::{ColumnIndex, ResultSet, Results, Row};
+pub use runs::HandlerRun;
 pub use topology::{
     Finding, QueueSettings, RouteSettings, SentBy, Table, Topology, Validation, Verification,
 };

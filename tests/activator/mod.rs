@@ -19,6 +19,7 @@ mod reenabling;
 mod reload;
 mod resident;
 mod restarts;
+mod run_table;
 mod site;
 mod soak;
 mod stopping;

@@ -247,6 +247,21 @@ async fn what_switching_a_queue_on_again_takes_is_checked_where_it_is_asked_for(
     assert_eq!(code, 0, "{text}");
 }
 
+/// The table of runs, where one is asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_table_of_runs_is_told() {
+    let place = Place::new().await;
+    let with = format!("{ORDERS}\n[history]\ntable = \"//notify\"");
+    let (code, text) = place.check(&with).await;
+    assert!(
+        code == 1 && text.contains("ssbroker.runs: it does not exist in database Sales"),
+        "{code}\n{text}"
+    );
+    assert!(cure(&text, "history-table").contains("13-runs.sql"), "{text}");
+    crate::support::run_script(&place.owner, include_str!("../../sql/13-runs.sql")).await;
+    assert_eq!(place.check(&with).await.0, 0);
+}
+
 /// What the activator needs to receive for a handler and to put failed messages aside.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_fed_handler_takes_is_checked_where_there_is_one() {

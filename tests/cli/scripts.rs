@@ -33,7 +33,7 @@ async fn every_script_runs_twice_and_the_tear_down_leaves_nothing() {
     broker.batch("CREATE DATABASE scripts").await.unwrap();
     let broker = Broker::connect(&embedded.emulator.connection_string("scripts")).await.unwrap();
     let scripts = scripts();
-    assert_eq!(scripts.len(), 13);
+    assert_eq!(scripts.len(), 14);
     let mut most = 0;
     for script in &scripts {
         let text = std::fs::read_to_string(script).unwrap();
@@ -41,7 +41,7 @@ async fn every_script_runs_twice_and_the_tear_down_leaves_nothing() {
         run_script(&broker, &text).await;
         most = most.max(objects(&broker).await.len());
     }
-    assert_eq!(most, 23);
+    assert_eq!(most, 24);
     assert_eq!(objects(&broker).await, [] as [&str; 0]);
 }
 

@@ -170,7 +170,7 @@ async fn every_table_of_the_library_is_created_and_verified() {
     let (_backend, broker) = broker().await;
     let made = broker.ensure_tables(&Table::ALL).await.unwrap();
     assert_complete(&made);
-    assert_eq!(made.created().len(), 11, "{:?}", made.created());
+    assert_eq!(made.created().len(), 12, "{:?}", made.created());
     assert_complete(&broker.verify_tables(&Table::ALL).await.unwrap());
 }
 

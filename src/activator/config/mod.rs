@@ -30,9 +30,9 @@ pub use diff::Change;
 pub use fault::{Fault, LoadError};
 pub use file::ConfigFile;
 pub use model::{
-    Account, Application, BackoffSettings, Config, DeadLetter, Environment, FeedSettings, Kind, Limits,
-    LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService, QueueAddress, Rate,
-    Reenable, StateSettings,
+    Account, Application, BackoffSettings, Config, DeadLetter, Environment, FeedSettings, HistorySettings,
+    Kind, Limits, LogFormat, LogLevel, LogRotation, LogSettings, MetricsSettings, NotificationService,
+    QueueAddress, Rate, Reenable, StateSettings,
 };
 pub(crate) use quantity::parse_duration;
 pub use reading::Reading;

@@ -42,6 +42,8 @@ pub(crate) struct RawConfig {
     pub(crate) log: RawLog,
     /// State folder.
     pub(crate) state_dir: Option<Located<String>>,
+    /// Name of the notification service whose database has a table of runs.
+    pub(crate) history_table: Option<Located<String>>,
     /// Address to be measured at.
     pub(crate) metrics: Option<Located<SocketAddr>>,
 }

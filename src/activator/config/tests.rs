@@ -1,8 +1,8 @@
 //! The files in `activator-config/`: the references are accepted and mean the same, each broken file gets its report.
 
 use super::{
-    Application, BackoffSettings, Config, Fault, FeedSettings, Kind, Limits, LoadError, Loaded, LogLevel,
-    LogSettings, MetricsSettings, Reading, Reenable, Resolver, load, parse, parse_with,
+    Application, BackoffSettings, Config, Fault, FeedSettings, HistorySettings, Kind, Limits, LoadError,
+    Loaded, LogLevel, LogSettings, MetricsSettings, Reading, Reenable, Resolver, load, parse, parse_with,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -62,11 +62,11 @@ fn every_key() -> String {
 fn the_native_reference_shows_every_key() {
     let config = parse_named("a.toml", every_key().as_bytes()).unwrap().config;
     // Named one by one, so that a new field cannot be forgotten in the reference.
-    let Config { notifications, applications, log, state: _, metrics, secret_variables } = config;
+    let Config { notifications, applications, log, state: _, history, metrics, secret_variables } = config;
     assert!(secret_variables.contains("EA_PASSWORD"));
     let LogSettings { level: _, format: _, file, rotation: _, keep: _ } = log;
-    let MetricsSettings { listen } = metrics;
-    assert!(file.is_some() && listen.is_some() && notifications.len() == 1);
+    let (HistorySettings { table }, MetricsSettings { listen }) = (history, metrics);
+    assert!(file.is_some() && listen.is_some() && table.is_some() && notifications.len() == 1);
     let [orders, _, mails] = &applications[..] else { panic!("three applications") };
     let Application { on, work_dir, user, group, umask, timeout, rate, limits, reenable, .. } = &**orders;
     let all_there =
@@ -92,7 +92,7 @@ fn every_key_known_to_the_reader() -> Vec<String> {
     let keys = sources.iter().flat_map(|source| source.split("report, \"").skip(1));
     let keys: Vec<String> =
         keys.filter_map(|rest| rest.split_once('"')).map(|(key, _)| key.to_owned()).collect();
-    let tables = ["log", "state", "metrics", "notification", "app"];
+    let tables = ["log", "state", "history", "metrics", "notification", "app"];
     keys.into_iter().filter(|key| !tables.contains(&key.as_str())).collect()
 }
 
@@ -267,5 +267,5 @@ fn the_resolver_judges_connection_strings_at_their_line() {
     }
     let bytes = std::fs::read(folder().join("activator.toml")).unwrap();
     let error = parse(Path::new("a.toml"), Path::new("/"), &bytes, &Strict).unwrap_err();
-    assert_eq!(error.to_string(), "a.toml:25: no server is named");
+    assert_eq!(error.to_string(), "a.toml:29: no server is named");
 }

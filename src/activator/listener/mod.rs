@@ -9,7 +9,7 @@ mod incoming;
 mod link;
 mod set;
 
-pub(super) use set::Listeners;
+pub(super) use set::{Links, Listeners};
 
 use crate::activator::inbox::{EventSender, Until};
 use crate::activator::log_lines;

@@ -9,7 +9,7 @@ use crate::activator::reenabling::Reenabling;
 use crate::activator::status::{Board, ListenerState};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,22 @@ pub(in crate::activator) struct Listeners {
     board: Board,
     /// What looks beside each listener, over its connection.
     reconcilers: Reconcilers,
+    links: Links,
+}
+
+/// The connection of each service that is or was listened on, by its name. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(in crate::activator) struct Links(Arc<Mutex<HashMap<String, Link>>>);
+
+impl Links {
+    /// The connection of this service as it was last listened on.
+    pub(in crate::activator) fn of(&self, service: &str) -> Option<Link> {
+        self.lock().get(service).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Link>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl fmt::Debug for Listeners {
@@ -50,6 +66,7 @@ impl Listeners {
             reconcilers: Reconcilers::new(config, board.clone(), reenabling, events.clone()),
             events,
             board,
+            links: Links::default(),
         }
     }
 
@@ -59,6 +76,7 @@ impl Listeners {
         let stop = self.all.child_token();
         self.board.listener(index, ListenerState::Connecting, None);
         self.reconcilers.start(index, service, link.clone());
+        self.links.lock().insert(service.to_owned(), link.clone());
         self.tasks.spawn(listen(
             index,
             service.to_owned(),
@@ -84,6 +102,11 @@ impl Listeners {
     /// Lets what looks know of a changed configuration.
     pub(in crate::activator) fn configure(&self, config: Arc<Config>) {
         self.reconcilers.configure(config);
+    }
+
+    /// The connections, for who has something to do beside listening.
+    pub(in crate::activator) fn links(&self) -> Links {
+        self.links.clone()
     }
 
     /// A way to ask for a look at every queue.

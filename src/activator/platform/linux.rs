@@ -37,6 +37,12 @@ pub(in crate::activator) fn own_program() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/self/exe"))
 }
 
+/// The name of this machine, empty if it has none.
+pub(in crate::activator) fn host_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
 /// The identity of the process that has `pid` now.
 pub(in crate::activator) fn identify(pid: u32) -> io::Result<Process> {
     Ok(Process { pid, start_time: stat(pid)?.start_time, boot_id: boot_id()?.to_owned() })

@@ -11,13 +11,13 @@ mod spawn;
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::{
-    end_child, ended, find_launched, identify, image_stamp, inherits_orphans, is_running, kill_tree,
-    leftovers, own_program, reap, reap_children, signal_group,
+    end_child, ended, find_launched, host_name, identify, image_stamp, inherits_orphans, is_running,
+    kill_tree, leftovers, own_program, reap, reap_children, signal_group,
 };
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::{
-    end_child, ended, find_launched, identify, image_stamp, inherits_orphans, is_running, kill_tree,
-    leftovers, own_environment, own_program, reap, reap_children, signal_group, spawn,
+    end_child, ended, find_launched, host_name, identify, image_stamp, inherits_orphans, is_running,
+    kill_tree, leftovers, own_environment, own_program, reap, reap_children, signal_group, spawn,
 };
 #[cfg(target_os = "linux")]
 pub(super) use spawn::{own_environment, spawn};

@@ -36,6 +36,11 @@ pub(in crate::activator) fn identify(_pid: u32) -> io::Result<Process> {
     Err(unsupported())
 }
 
+/// No machine is told of here.
+pub(in crate::activator) fn host_name() -> String {
+    String::new()
+}
+
 /// No process is known here.
 pub(in crate::activator) fn is_running(_process: &Process) -> bool {
     false

@@ -19,6 +19,7 @@ mod partial;
 mod pending;
 mod receiving;
 mod requests;
+mod runs;
 mod sending;
 mod shared_pool;
 pub(crate) mod tables;
@@ -52,6 +53,7 @@ pub(crate) use requests::{
     Remembered, WAITERS_TABLES, conclude_request, conversation_exists, forget_old_requests, forget_request,
     give_up_waiting, read_request, request, still_queued, store_reply, unfinished_requests,
 };
+pub(crate) use runs::{forget_runs, keep_run};
 pub(crate) use sending::{
     DIALOG_OVER, DialogSpec, Opening, Relation, SEND_SIZES, Scope, begin_dialog, conversation_timer,
     end_conversation, end_with_error, send, send_batch, send_on,

@@ -9,6 +9,7 @@ pub(crate) const WAITERS_SCRIPT: &str = include_str!("../../../sql/09-waiters.sq
 pub(crate) const RETRIES_SCRIPT: &str = include_str!("../../../sql/10-retries.sql");
 pub(crate) const WORK_ITEMS_SCRIPT: &str = include_str!("../../../sql/11-work-items.sql");
 pub(crate) const HANDLED_MESSAGES_SCRIPT: &str = include_str!("../../../sql/12-handled-messages.sql");
+pub(crate) const RUNS_SCRIPT: &str = include_str!("../../../sql/13-runs.sql");
 
 /// The columns of all tables in the schema `ssbroker`, in order.
 pub(crate) const COLUMNS: &str = "SELECT t.name AS table_name, c.name AS column_name, TYPE_NAME(c.user_type_id) AS \

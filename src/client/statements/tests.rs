@@ -11,6 +11,7 @@ use crate::client::ids::ConversationGroup;
 use crate::client::inspection::QueueLocation;
 use crate::client::message::{Message, OutgoingMessage};
 use crate::client::names::{ContractName, MessageTypeName, QueueName, ServiceName};
+use crate::client::runs::HandlerRun;
 use crate::client::topology::{QueueSettings, RouteSettings, SentBy, Validation};
 
 fn message(body: &[u8]) -> OutgoingMessage {
@@ -175,6 +176,17 @@ fn message_table_texts() -> Vec<String> {
         retries: 1,
         reason: "reason".to_owned(),
     };
+    let run = HandlerRun {
+        launch_id: lease,
+        app: "a".to_owned(),
+        host: "h".to_owned(),
+        pid: Some(7),
+        ended: std::time::SystemTime::UNIX_EPOCH.into(),
+        seconds: Some(0.5),
+        exit_code: None,
+        signal: Some(9),
+        stderr_tail: String::new(),
+    };
     let mut statements = vec![
         read_attempts(&message),
         exhausted_attempts(3),
@@ -201,6 +213,8 @@ fn message_table_texts() -> Vec<String> {
         next_work_item("[dbo].[q]"),
         note_handled("[dbo].[q]", lease),
         forget_handled("[dbo].[q]", second, 1000),
+        keep_run(&run),
+        forget_runs(second, 1000),
         queue_of(&service),
         queue_in_catalog("[q]"),
     ];

@@ -30,6 +30,8 @@ pub enum Table {
     WorkItems,
     /// `ssbroker.handled_messages` (`sql/12-handled-messages.sql`): for workers that skip messages they have handled before.
     HandledMessages,
+    /// `ssbroker.runs` (`sql/13-runs.sql`): for an activator that keeps what became of its handlers.
+    Runs,
 }
 
 /// One script and the tables it makes.
@@ -50,7 +52,7 @@ struct Shape {
 
 impl Table {
     /// Every script of the library's own tables.
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 9] = [
         Table::DeadLetters,
         Table::SharedPool,
         Table::Sending,
@@ -59,6 +61,7 @@ impl Table {
         Table::Retries,
         Table::WorkItems,
         Table::HandledMessages,
+        Table::Runs,
     ];
 
     pub(super) fn definition(self) -> Definition {
@@ -71,6 +74,7 @@ impl Table {
             Table::Retries => ("10-retries.sql", texts::RETRIES_SCRIPT),
             Table::WorkItems => ("11-work-items.sql", texts::WORK_ITEMS_SCRIPT),
             Table::HandledMessages => ("12-handled-messages.sql", texts::HANDLED_MESSAGES_SCRIPT),
+            Table::Runs => ("13-runs.sql", texts::RUNS_SCRIPT),
         };
         Definition { file, script }
     }
@@ -195,6 +199,7 @@ mod tests {
                 ("retries", 16),
                 ("work_items", 18),
                 ("handled_messages", 3),
+                ("runs", 9),
             ]
         );
         assert_eq!(shapes[2].columns[0], ("pool_name", "nvarchar(64) NOT NULL".to_owned()));

@@ -99,7 +99,7 @@ fn arguments_and_names_of_any_kind_go_there_and_back() {
 
 #[test]
 fn what_the_old_format_cannot_say_is_told_at_its_line() {
-    let head = "[log]\nformat = \"json\"\n[state]\ndir = \"/s\"\n[metrics]\nlisten = \"127.0.0.1:1\"\n";
+    let head = "[log]\nformat = \"json\"\n[state]\ndir = \"/s\"\n[metrics]\nlisten = \"127.0.0.1:1\"\n[history]\ntable = \"n\"\n";
     let keys = "min = 20\nmax = 20\nstrict_server = false\npass_connection = true\nenv = { A = \"1\" }\nkind = \"feed\"\n\
                 user = \"u\"\ngroup = \"g\"\numask = \"0\"\ntimeout = \"1s\"\nstop_grace = \"1s\"\n\
                 backoff = { first = \"2s\" }\nrate = \"1/s\"\nlimits = { memory = \"1GiB\" }\nreenable = {}\n";
@@ -110,7 +110,8 @@ fn what_the_old_format_cannot_say_is_told_at_its_line() {
         lost(1, "everything in [log] but the level"),
         lost(4, "[state]"),
         lost(6, "[metrics]"),
-        "a.toml:14: min = 20 becomes 16, the most that EAService.config can say".to_owned(),
+        lost(8, "[history]"),
+        "a.toml:16: min = 20 becomes 16, the most that EAService.config can say".to_owned(),
     ];
     let keys = [
         "pass_connection",
@@ -126,7 +127,7 @@ fn what_the_old_format_cannot_say_is_told_at_its_line() {
         "limits",
         "reenable",
     ];
-    expected.extend(keys.iter().zip(17..).map(|(key, line)| lost(line, &format!("{key} of application a"))));
+    expected.extend(keys.iter().zip(19..).map(|(key, line)| lost(line, &format!("{key} of application a"))));
     assert_eq!(remarks(&converted), expected);
     assert_eq!(meaning("a.config", &converted.text).applications[0].min, 16);
 }

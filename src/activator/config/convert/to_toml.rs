@@ -14,6 +14,8 @@ pub(super) fn write(raw: &RawConfig, report: &mut Report) -> String {
     let mut blocks = Vec::new();
     blocks.extend(section("[log]", log(&raw.log)));
     blocks.extend(section("[state]", raw.state_dir.iter().map(|dir| ("dir", quoted(&dir.value))).collect()));
+    let table = raw.history_table.iter().map(|service| ("table", quoted(&service.value)));
+    blocks.extend(section("[history]", table.collect()));
     let listen = raw.metrics.iter().map(|listen| ("listen", quoted(&listen.value.to_string())));
     blocks.extend(section("[metrics]", listen.collect()));
     let enabled = |one: &&RawNotification| one.enabled.as_ref().is_none_or(|enabled| enabled.value);

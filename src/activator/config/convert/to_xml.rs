@@ -170,6 +170,9 @@ impl Xml<'_> {
         if let Some(dir) = raw.state_dir.as_ref().filter(|_| config.state != StateSettings::default()) {
             self.lost(dir.line, "[state]");
         }
+        if let Some(service) = &raw.history_table {
+            self.lost(service.line, "[history]");
+        }
         if let Some(listen) = &raw.metrics {
             self.lost(listen.line, "[metrics]");
         }

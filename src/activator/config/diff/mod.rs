@@ -298,12 +298,14 @@ fn settings(old: &Config, new: &mut Config, changes: &mut Vec<Change>) {
     let keys = [
         ("[log]", old.log != new.log),
         ("[state]", old.state != new.state),
+        ("[history]", old.history != new.history),
         ("[metrics]", old.metrics != new.metrics),
     ];
     let different = keys.into_iter().filter(|(_, differs)| *differs);
     changes.extend(different.map(|(key, _)| Change::NeedsRestart { key }));
     new.log.clone_from(&old.log);
     new.state.clone_from(&old.state);
+    new.history.clone_from(&old.history);
     new.metrics.clone_from(&old.metrics);
 }
 

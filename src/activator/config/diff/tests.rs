@@ -127,9 +127,10 @@ fn another_connection_is_a_change_of_the_same_service() {
 fn settings_that_need_a_restart_stay_and_are_told() {
     let text = format!("{}{}", service("n", "x", ""), app("a", "q", ""));
     let new = format!(
-        "[log]\nlevel = \"debug\"\n[state]\ndir = \"/s\"\n[metrics]\nlisten = \"127.0.0.1:1\"\n{text}"
+        "[log]\nlevel = \"debug\"\n[state]\ndir = \"/s\"\n[metrics]\nlisten = \"127.0.0.1:1\"\n[history]\ntable = \"n\"\n{text}"
     );
     let plan = plan(&config(&text), config(&new));
-    let keys: Vec<_> = ["[log]", "[state]", "[metrics]"].map(|key| Change::NeedsRestart { key }).into();
+    let keys: Vec<_> =
+        ["[log]", "[state]", "[history]", "[metrics]"].map(|key| Change::NeedsRestart { key }).into();
     assert_eq!((plan.changes, plan.config), (keys, config(&text)));
 }

@@ -35,6 +35,8 @@ pub struct Config {
     pub state: StateSettings,
     /// Where the daemon can be measured.
     pub metrics: MetricsSettings,
+    /// Where runs are kept besides the state folder.
+    pub history: HistorySettings,
     /// Names of the environment variables that connection strings are taken from. Handlers do not inherit them.
     pub secret_variables: BTreeSet<String>,
 }
@@ -63,6 +65,15 @@ impl Default for StateSettings {
     fn default() -> Self {
         Self { dir: PathBuf::from("/var/lib/ssbroker") }
     }
+}
+
+/// Where runs of handlers are kept besides the state folder; `[history]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HistorySettings {
+    /// Name of the notification service in whose database the table `ssbroker.runs` (`sql/13-runs.sql`) is written. `None`, the
+    /// default: no table is.
+    pub table: Option<String>,
 }
 
 /// Where the daemon can be measured; `[metrics]`.

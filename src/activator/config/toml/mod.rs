@@ -50,6 +50,11 @@ fn config(root: &mut Table<'_>, report: &mut Report) -> RawConfig {
         table.finish(report);
         listen
     });
+    let history_table = root.table(report, "history").and_then(|mut table| {
+        let service = table.string(report, "table");
+        table.finish(report);
+        service
+    });
     let mut notifications = Vec::new();
     for mut table in root.tables(report, "notification") {
         notifications.push(notification(&mut table, report));
@@ -66,6 +71,7 @@ fn config(root: &mut Table<'_>, report: &mut Report) -> RawConfig {
         applications,
         log,
         state_dir,
+        history_table,
         metrics,
     }
 }

@@ -81,6 +81,17 @@ fn unknown_keys_name_the_nearest_known_one() {
 }
 
 #[test]
+fn a_table_of_runs_lies_where_a_notification_service_is_listened_on() {
+    let with = |service: &str, more: &str| {
+        let loaded = parsed(&format!("[history]\ntable = \"{service}\"\n{NOTIFICATION}{more}{APP}"));
+        loaded.map(|loaded| loaded.config.history.table).map_err(|error| error.faults()[0].to_string())
+    };
+    assert_eq!(with("n", ""), Ok(Some("n".to_owned())));
+    assert!(with("m", "").unwrap_err().contains("there is no [[notification]] with the name \"m\""));
+    assert!(with("n", "enabled = false\n").unwrap_err().contains("\"n\" is not enabled"));
+}
+
+#[test]
 fn every_key_of_a_process_is_understood() {
     let more = "user = \"orders\"\ngroup = \"12\"\numask = \"027\"\ntimeout = \"15m\"\nrate = \"10/s\"\n\
                 backoff = { first = \"2s\", max = \"1m\", reset_after = \"3m\", give_up_after = 20 }\n\

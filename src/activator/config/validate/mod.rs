@@ -6,7 +6,9 @@ mod application;
 mod process;
 
 use super::fault::Report;
-use super::model::{Config, LogSettings, MetricsSettings, NotificationService, StateSettings};
+use super::model::{
+    Config, HistorySettings, LogSettings, MetricsSettings, NotificationService, StateSettings,
+};
 use super::place;
 use super::raw::{Format, Located, RawConfig, RawLog, RawNotification};
 use super::secret::{ConnectionString, Resolver, files, resolve, variables};
@@ -27,6 +29,7 @@ pub(super) fn validate(
     unique::applications(&raw.applications, report);
     let mut judge = Judge { folder, resolver, report };
     judge.something_to_do(&raw);
+    let history = HistorySettings { table: judge.history_table(&raw) };
     let connections = raw.notifications.iter().filter_map(|raw| raw.connection.as_ref());
     let secret_variables =
         connections.flat_map(|written| variables(&written.value)).map(str::to_owned).collect();
@@ -40,6 +43,7 @@ pub(super) fn validate(
         log,
         state,
         secret_variables,
+        history,
         metrics: MetricsSettings { listen: raw.metrics.map(|listen| listen.value) },
     })
 }
@@ -66,6 +70,23 @@ impl Judge<'_> {
             let line = first.enabled.as_ref().map_or(1, |enabled| enabled.line);
             self.report.warn(line, "no notification service is enabled, so no notification will arrive");
         }
+    }
+
+    /// The table of runs lies in the database of a service that is listened on, whose connection it shares.
+    fn history_table(&mut self, raw: &RawConfig) -> Option<String> {
+        let Located { value: table, line } = raw.history_table.as_ref()?;
+        let is_named = |one: &&RawNotification| one.name.as_ref().is_some_and(|name| name.value == *table);
+        match raw.notifications.iter().find(is_named) {
+            Some(service) if service.enabled.as_ref().is_none_or(|enabled| enabled.value) => {}
+            Some(_) => self
+                .report
+                .fault(*line, format!("[history] table: notification service {table:?} is not enabled")),
+            None => self.report.fault(
+                *line,
+                format!("[history] table: there is no [[notification]] with the name {table:?}"),
+            ),
+        }
+        Some(table.clone())
     }
 
     fn notification(&mut self, raw: RawNotification) -> Option<NotificationService> {

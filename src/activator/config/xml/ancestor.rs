@@ -58,6 +58,7 @@ pub(super) fn read(root: &Element, report: &mut Report) -> RawConfig {
         applications,
         log,
         state_dir: None,
+        history_table: None,
         metrics: None,
     }
 }

@@ -103,6 +103,7 @@ fn activator(root: &Element, report: &mut Report) -> RawConfig {
         applications: list(applications, "ApplicationService", application_service, report),
         log: log.first().map(|settings| log_settings(settings, report)).unwrap_or_default(),
         state_dir: None,
+        history_table: None,
         metrics: None,
     }
 }
