@@ -4,8 +4,8 @@
 //! little more than start a program. A handler that needs no more is started that way itself; for any other this
 //! program is started, and everything between start and handler is done here: an own session and process group (a Ctrl-C
 //! meant for the daemon does not reach handlers, and the group can be ended as a whole), limits, user, groups, file mode
-//! mask, working folder; then the handler's program takes this one's place and keeps its process id. Starting a
-//! program twice costs about three times as much as starting it once (`benches/activation`).
+//! mask, working folder; then the handler's program takes this one's place and keeps its process id. The way through two
+//! programs takes about twice as long.
 //!
 //! Standard error is, up to then, a socket on which the daemon is told how it went: [`BEFORE_EXEC`] and the end of the
 //! stream for success, a reason for failure, nothing at all if this program died. So a program that cannot be started is
