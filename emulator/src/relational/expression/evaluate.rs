@@ -239,6 +239,11 @@ fn quantified(
     frame: &Frame<'_>,
     ctx: &mut Context<'_, '_>,
 ) -> Op<Option<bool>> {
+    if matches!((op, all), (CompareOp::Equal, false) | (CompareOp::NotEqual, true))
+        && let Some(members) = query.members((ty, collation), frame, ctx)?
+    {
+        return Ok(members.contain(left).map(|found| found != all));
+    }
     let rows = query.rows(frame, ctx)?;
     let mut result = Some(all);
     for row in rows.iter() {

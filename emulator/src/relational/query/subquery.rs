@@ -1,11 +1,16 @@
 //! Queries inside expressions: as values, after EXISTS, after IN, ANY and ALL.
 //!
-//! One whose rows do not depend on the row around is run once for the whole statement.
+//! One whose rows do not depend on the row around is run once for the whole statement, and its values are put in a set when
+//! they are looked through again.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::engine::Op;
+use crate::error::SqlError;
+use crate::relational::compare::write_key;
+use crate::relational::convert::convert;
 use crate::relational::environment::Context;
 use crate::relational::errors;
 use crate::relational::expression::{Bound, Collating, CollationSource, Node};
@@ -13,7 +18,7 @@ use crate::relational::query::CommonTables;
 use crate::relational::query::plan::{Plan, bind_query};
 use crate::relational::scope::{Frame, Scope};
 use crate::tsql::ast::Query;
-use crate::value::{Column, Value};
+use crate::value::{Collation, Column, SqlType, Value};
 
 /// A query inside an expression.
 #[derive(Debug)]
@@ -21,6 +26,56 @@ pub(crate) struct Subquery {
     plan: Plan,
     rows: OnceCell<Rc<Vec<Vec<Value>>>>,
     exists: OnceCell<bool>,
+    /// Whether its values were asked for before.
+    was_asked: Cell<bool>,
+    members: OnceCell<Option<Members>>,
+}
+
+/// The values of a query of one column, as what they are compared as.
+#[derive(Debug)]
+pub(crate) struct Members {
+    /// Bytes that are equal for equal values.
+    keys: HashSet<Vec<u8>>,
+    has_null: bool,
+    collation: Collation,
+}
+
+impl Members {
+    /// # Errors
+    /// What a value that cannot be converted answers.
+    fn of(rows: &[Vec<Value>], ty: SqlType, collation: Collation) -> Result<Self, SqlError> {
+        let mut members = Self { keys: HashSet::with_capacity(rows.len()), has_null: false, collation };
+        for row in rows {
+            match convert(row[0].clone(), ty, None, false)? {
+                Value::Null => members.has_null = true,
+                value => {
+                    members.keys.insert(key(&value, collation));
+                }
+            }
+        }
+        Ok(members)
+    }
+
+    /// Whether a value is among them; `None` for unknown, which NULL on either side makes of "no".
+    pub(crate) fn contain(&self, wanted: &Value) -> Option<bool> {
+        if self.keys.is_empty() && !self.has_null {
+            return Some(false);
+        }
+        if wanted.is_null() {
+            return None;
+        }
+        match self.keys.contains(&key(wanted, self.collation)) {
+            true => Some(true),
+            false if self.has_null => None,
+            false => Some(false),
+        }
+    }
+}
+
+fn key(value: &Value, collation: Collation) -> Vec<u8> {
+    let mut key = Vec::new();
+    write_key(value, collation, &mut key);
+    key
 }
 
 /// Subqueries are never taken for one another.
@@ -56,7 +111,13 @@ pub(crate) fn bind_subquery(
 ) -> Op<Subquery> {
     let plan = bind_query(query, Some(scope), ctes, ctx)?;
     scope.note_reach(plan.reach.saturating_sub(1));
-    Ok(Subquery { plan, rows: OnceCell::new(), exists: OnceCell::new() })
+    Ok(Subquery {
+        plan,
+        rows: OnceCell::new(),
+        exists: OnceCell::new(),
+        was_asked: Cell::new(false),
+        members: OnceCell::new(),
+    })
 }
 
 /// Binds the query of EXISTS.
@@ -85,6 +146,26 @@ impl Subquery {
             return Ok(Rc::clone(self.rows.get_or_init(|| rows)));
         }
         Ok(rows)
+    }
+
+    /// Its values as a set, converted to `ty`; the same type and collation in every call. `None` where looking through its rows
+    /// is better: they depend on the row in hand, or are asked for once only, or one of them cannot be converted, which is an
+    /// error only for who gets as far as that.
+    pub(crate) fn members(
+        &self,
+        (ty, collation): (SqlType, Collation),
+        frame: &Frame<'_>,
+        ctx: &mut Context<'_, '_>,
+    ) -> Op<Option<&Members>> {
+        // A variant compares by what it holds, each as it is.
+        if !self.is_constant() || ty == SqlType::SqlVariant || !self.was_asked.replace(true) {
+            return Ok(None);
+        }
+        if self.members.get().is_none() {
+            let rows = self.rows(frame, ctx)?;
+            self.members.get_or_init(|| Members::of(&rows, ty, collation).ok());
+        }
+        Ok(self.members.get().and_then(Option::as_ref))
     }
 
     /// The one value it stands for; NULL when it has no row.

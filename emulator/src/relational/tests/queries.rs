@@ -51,6 +51,35 @@ fn joins_match_and_pad() {
     ]);
 }
 
+/// From the second row on the subquery's values are a set, which has to answer as its rows would.
+#[test]
+fn in_and_not_in_a_query_are_the_same_for_the_first_row_and_the_others() {
+    let values = "(VALUES(3),(1),(2),(NULL),(3)) v(x)";
+    let null_too = "(VALUES(1),(NULL)) w(y)";
+    with_tables(&[
+        (&format!("SELECT COUNT(*) FROM {values} WHERE x IN (SELECT a_id FROM b)"), "2"),
+        (&format!("SELECT COUNT(*) FROM {values} WHERE x NOT IN (SELECT a_id FROM b)"), "2"),
+        (&format!("SELECT COUNT(*) FROM {values} WHERE x <> ALL (SELECT a_id FROM b)"), "2"),
+        (&format!("SELECT COUNT(*) FROM {values} WHERE x <> ANY (SELECT a_id FROM b)"), "4"),
+        (&format!("SELECT COUNT(*) FROM {values} WHERE x IN (SELECT y FROM {null_too})"), "1"),
+        (&format!("SELECT COUNT(*) FROM {values} WHERE x NOT IN (SELECT y FROM {null_too})"), "0"),
+        (&format!("SELECT COUNT(*) FROM {values} WHERE x NOT IN (SELECT a_id FROM b WHERE n < 0)"), "5"),
+        (&format!("SELECT COUNT(*) FROM {values} WHERE x IN (SELECT a_id FROM b WHERE n > x * 9)"), "2"),
+        (
+            "SELECT COUNT(*) FROM (VALUES('A '),('b'),('c')) v(x) WHERE x IN (SELECT y FROM (VALUES('a'),('B')) w(y))",
+            "2",
+        ),
+        (
+            "SELECT COUNT(*) FROM (VALUES(2),(1)) v(x) WHERE x IN (SELECT y FROM (VALUES('01'),('3')) w(y))",
+            "1",
+        ),
+        (
+            "SELECT COUNT(*) FROM (VALUES(1),(1)) v(x) WHERE x IN (SELECT y FROM (VALUES('1'),('no')) w(y))",
+            "2",
+        ),
+    ]);
+}
+
 #[test]
 fn grouping_and_aggregates_skip_null() {
     with_tables(&[
