@@ -26,7 +26,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::UnixStream;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
@@ -40,8 +40,9 @@ pub(super) struct Launcher {
     /// Variables of the daemon's environment that are not for handlers. A variable once named stays one of them: the secret
     /// is in the daemon's environment whatever its configuration says later.
     secret_variables: Arc<BTreeSet<String>>,
-    /// Programs whose start has not come back: the trampoline, which can be given up, has to start them.
-    stuck: Arc<Mutex<HashSet<PathBuf>>>,
+    /// Programs whose start without a trampoline has not come back yet. The loop starts one after the other, so one that is here
+    /// when it is to be started again is on a drive that does not answer: it is left to the trampoline, which can be given up.
+    starting: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 /// Why a process was not started.
@@ -103,7 +104,7 @@ impl Launcher {
             starter: Starter { program, runs, own_children },
             endpoints: plan::endpoints(config, links),
             secret_variables: Arc::new(config.secret_variables.clone()),
-            stuck: Arc::default(),
+            starting: Arc::default(),
         }
     }
 
@@ -130,34 +131,27 @@ impl Launcher {
         let (order, endpoint) = (order.clone(), Arc::clone(endpoint));
         let plan = Plan { order, endpoint, secret_variables: Arc::clone(&self.secret_variables) };
         let program = plan.order.app.command.clone();
-        let directly = !self.stuck().contains(&program);
+        let directly = lock(&self.starting).insert(program.clone());
         let (report, reported) = oneshot::channel();
-        let (starter, stuck) = (self.starter.clone(), Arc::clone(&self.stuck));
-        let start = {
-            let program = program.clone();
-            move || {
-                let outcome = starter.start(&plan, directly);
-                stuck.lock().unwrap_or_else(PoisonError::into_inner).remove(&program);
-                if let Err(Ok(late)) = report.send(outcome) {
-                    starter.runs.discard(late.launch);
-                    late.put_away();
-                }
-                starter.runs.fill_stock();
+        let (starter, starting) = (self.starter.clone(), Arc::clone(&self.starting));
+        tokio::task::spawn_blocking(move || {
+            let outcome = starter.start(&plan, directly);
+            if directly {
+                lock(&starting).remove(&program);
             }
-        };
-        tokio::task::spawn_blocking(start);
-        match tokio::time::timeout(PATIENCE, reported).await {
-            Ok(outcome) => outcome.unwrap_or(Err(StartError::Died)),
-            Err(_elapsed) => {
-                self.stuck().insert(program);
-                Err(StartError::TooLate)
+            if let Err(Ok(late)) = report.send(outcome) {
+                starter.runs.discard(late.launch);
+                late.put_away();
             }
-        }
+            starter.runs.fill_stock();
+        });
+        let reported = tokio::time::timeout(PATIENCE, reported).await;
+        reported.map_or(Err(StartError::TooLate), |outcome| outcome.unwrap_or(Err(StartError::Died)))
     }
+}
 
-    fn stuck(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
-        self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(starting: &Mutex<HashSet<PathBuf>>) -> MutexGuard<'_, HashSet<PathBuf>> {
+    starting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is needed for a start, whatever is started. Its calls block.
