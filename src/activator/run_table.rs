@@ -27,7 +27,6 @@ const BREATH: Duration = Duration::from_millis(100);
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 /// Most characters of an application's name, each of which takes two of the 256 places in the table at most.
 const LONGEST_NAME: usize = 128;
-
 /// How long the last runs may take to be written when the daemon stops.
 const PATIENCE: Duration = Duration::from_secs(2);
 
