@@ -286,7 +286,6 @@ impl EventLoop {
         let Err(error) = self.ledger.append(&intent) else {
             return Some((order, receipt.of_start()));
         };
-        self.launcher.give_up(order.launch);
         self.launch_failed(&order, log_lines::chain(&error), receipt.clone());
         None
     }
@@ -304,6 +303,7 @@ impl EventLoop {
     }
 
     fn launch_failed(&mut self, order: &LaunchOrder, reason: String, receipt: Receipt) {
+        self.launcher.give_up(order.launch);
         let image = children::image_of(&order.app.command);
         let event = Event::LaunchFailed { launch: order.launch, reason, image };
         self.due.push_back(Input { event, receipt });

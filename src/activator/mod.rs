@@ -12,8 +12,9 @@
 //!    is to be done. That one counts processes with [`slots`].
 //! 3. For a launch the intent is [journalled](`journal`), then the handler is started (`launcher`), by a [`trampoline`] if it
 //!    needs one, and its identity journalled. A notification that cannot be acted on now is journalled too.
-//! 4. Once the intent or the notification is on disk (`ledger`) the listener commits. Whenever the daemon dies, the notification is either on its queue or in the
-//!    journal, and every process is in the journal or bears its launch id: the next start finds out (`recovery`).
+//! 4. Once the intent or the notification is on disk (`ledger`) the listener commits. Whenever the daemon dies, the
+//!    notification is either on its queue or in the journal, and every process is in the journal or bears its launch id:
+//!    the next start finds out (`recovery`).
 //! 5. Notifications are not relied on alone: a `reconcile` task for each notification service looks for messages that
 //!    wait without a reader, and says what is wrong with queues, monitors and event notifications.
 //! 6. A task for each process (`children`) reports its exit, which frees a slot and may start what waited for it.

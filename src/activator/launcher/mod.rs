@@ -114,7 +114,7 @@ impl Launcher {
         Arc::make_mut(&mut self.secret_variables).extend(config.secret_variables.iter().cloned());
     }
 
-    /// A launch that is not made after all: its files go.
+    /// A launch that was not made: its files go.
     pub(super) fn give_up(&self, launch: LaunchId) {
         self.starter.runs.discard(launch);
     }
@@ -128,9 +128,9 @@ impl Launcher {
     /// millisecond, on a thread for blocking work; a program that does not start in five seconds is given up.
     pub(super) async fn start(&self, order: &LaunchOrder) -> Result<Started, StartError> {
         let endpoint = self.endpoints.get(order.listener).ok_or(StartError::NoListener(order.listener))?;
+        let (launch, program) = (order.launch, order.app.command.clone());
         let (order, endpoint) = (order.clone(), Arc::clone(endpoint));
         let plan = Plan { order, endpoint, secret_variables: Arc::clone(&self.secret_variables) };
-        let program = plan.order.app.command.clone();
         let directly = lock(&self.starting).insert(program.clone());
         let (report, reported) = oneshot::channel();
         let (starter, starting) = (self.starter.clone(), Arc::clone(&self.starting));
@@ -139,9 +139,10 @@ impl Launcher {
             if directly {
                 lock(&starting).remove(&program);
             }
-            if let Err(Ok(late)) = report.send(outcome) {
-                starter.runs.discard(late.launch);
-                late.put_away();
+            if let Err(late) = report.send(outcome) {
+                // Given up meanwhile.
+                starter.runs.discard(launch);
+                let _ = late.map(Started::put_away);
             }
             starter.runs.fill_stock();
         });
@@ -166,14 +167,6 @@ struct Starter {
 impl Starter {
     /// Without a trampoline only if `directly` and if nothing has to be set up.
     fn start(&self, plan: &Plan, directly: bool) -> Result<Started, StartError> {
-        let started = self.start_in(plan, directly);
-        if started.is_err() {
-            self.runs.discard(plan.order.launch);
-        }
-        started
-    }
-
-    fn start_in(&self, plan: &Plan, directly: bool) -> Result<Started, StartError> {
         let launch = plan.order.launch;
         let identity = accounts::of(&plan.order.app).map_err(StartError::Account)?;
         let owner = identity.as_ref().map(|identity| (identity.uid, identity.gid));
@@ -188,7 +181,6 @@ impl Starter {
             None => (None, nothing().map_err(failed("open /dev/null"))?, files.out.into()),
         };
         let mut streams = Streams { input, output, errors: files.err.into() };
-
         let is_plain = directly && surroundings.are_plain();
         let handler = is_plain.then(|| plan.handler(&environment, Path::is_file)).flatten();
         // What cannot be started this way the trampoline tries too: it says why, in words.
@@ -202,6 +194,17 @@ impl Starter {
                 (pid, Some(ours))
             }
         };
+        self.started(launch, pid, status, feed)
+    }
+
+    /// The process with its identity, by which it can be found again.
+    fn started(
+        &self,
+        launch: LaunchId,
+        pid: u32,
+        status: Option<UnixStream>,
+        feed: Option<Feed>,
+    ) -> Result<Started, StartError> {
         let process = platform::identify(pid).map_err(|error| {
             // What cannot be named later must not run.
             platform::end_child(pid);
