@@ -82,13 +82,13 @@ impl Runs {
     }
 
     /// Creates the files of a new launch where they are not there, for a process of this user and group if that is not the
-    /// daemon's own.
+    /// daemon's own. They count as written to from now on, also where that fails: until they are discarded.
     pub(super) fn create(&self, launch: LaunchId, owner: Option<(u32, u32)>) -> io::Result<OutputFiles> {
+        // Before there is anything that could be taken for the empty file of an ended launch.
+        self.adopt(launch);
         let err_path = self.path(launch, "err");
         let err = create(&err_path, owner)?;
-        let files = OutputFiles { out: create(&self.path(launch, "out"), owner)?, err, err_path };
-        self.adopt(launch);
-        Ok(files)
+        Ok(OutputFiles { out: create(&self.path(launch, "out"), owner)?, err, err_path })
     }
 
     /// Follows the files of a launch.
@@ -221,6 +221,7 @@ mod tests {
     use crate::activator::launch::LaunchId;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::time::{Duration, SystemTime};
 
     #[test]
@@ -264,6 +265,33 @@ mod tests {
         runs.prune().unwrap();
         assert_eq!(runs.dir.read_dir().unwrap().count(), 203);
         assert!(runs.path(LaunchId::from_u128(1), "out").exists() && runs.dir.join("notes.out").exists());
+    }
+
+    /// Looking after ended launches goes on beside new ones.
+    #[test]
+    fn the_files_of_a_new_launch_are_never_taken_for_those_of_an_ended_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let runs = Runs::open(folder.path()).unwrap();
+        let is_over = AtomicBool::new(false);
+        let lost = std::thread::scope(|scope| {
+            let pruning = scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    runs.prune().unwrap();
+                }
+            });
+            let is_lost = |number: &u128| {
+                let launch = LaunchId::from_u128(*number);
+                let files = runs.create(launch, None).unwrap();
+                let is_lost = !files.err_path.exists() || !files.err_path.with_extension("out").exists();
+                runs.discard(launch);
+                is_lost
+            };
+            let lost = (0..500).filter(is_lost).count();
+            is_over.store(true, Relaxed);
+            pruning.join().unwrap();
+            lost
+        });
+        assert_eq!(lost, 0);
     }
 
     #[test]
